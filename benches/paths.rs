@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput};
-use vdso_doctor::{Place, Read};
+use vdso_doctor::{Call, Location};
 use vdso_time::ClockId;
 use vdso_time_benches::calls::{self, SYSCALL};
 use vdso_time_benches::harness::load::Load;
@@ -36,16 +36,16 @@ const CLOCKS: [(&str, ClockId); 6] = [
 const SPACING: Spacing = Spacing::BackToBack;
 
 /// Returns the names of the groups, the reads that the doctor checks, and the contenders.
-fn groups() -> Vec<(String, Read, Row)> {
+fn groups() -> Vec<(String, Call, Row)> {
     let resolution = ClockId::MONOTONIC;
     let calls = [
-        (Read::Time, calls::time()),
-        (Read::Gettimeofday, calls::gettimeofday()),
+        (Call::Time, calls::time()),
+        (Call::Gettimeofday, calls::gettimeofday()),
         (
-            Read::ClockGetres(resolution),
+            Call::ClockGetres(resolution),
             calls::clock_getres("MONOTONIC", resolution),
         ),
-        (Read::Getcpu, calls::getcpu()),
+        (Call::Getcpu, calls::getcpu()),
     ];
     let calls = calls
         .into_iter()
@@ -54,7 +54,7 @@ fn groups() -> Vec<(String, Read, Row)> {
         let row = calls::clock_gettime(name, clock);
         (
             format!("clock_gettime/{name}"),
-            Read::ClockGettime(clock),
+            Call::ClockGettime(clock),
             row,
         )
     });
@@ -104,23 +104,23 @@ fn report(samples: &Samples) -> Vec<String> {
             continue;
         };
         let finding = vdso_doctor::check(&[read]).err();
-        let place = finding
+        let location = finding
             .as_ref()
-            .map_or(Place::UserSpace, |finding| finding.place);
-        if place == Place::UserSpace && vdso >= syscall {
+            .map_or(Location::UserSpace, |finding| finding.location);
+        if location == Location::UserSpace && vdso >= syscall {
             slow.push(format!(
                 "{group}: {vdso:.1} ns by the vDSO, {syscall:.1} ns by the system call"
             ));
         }
         findings.extend(finding.map(|finding| format!("{group}: {finding}")));
-        let place = match place {
-            Place::UserSpace => "user space",
-            Place::Kernel => "the kernel",
+        let location = match location {
+            Location::UserSpace => "user space",
+            Location::Kernel => "the kernel",
             _ => "unknown",
         };
         let ratios =
             [Some(syscall), median("libc")].map(|other| Some(format!("{:.3}", vdso / other?)));
-        table.add(&group, ratios.into_iter().chain([Some(place.into())]));
+        table.add(&group, ratios.into_iter().chain([Some(location.into())]));
     }
     if !table.rows.is_empty() {
         println!("{table}");

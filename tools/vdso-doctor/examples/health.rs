@@ -4,7 +4,7 @@ use std::env;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 
-use vdso_doctor::{Place, Read, check};
+use vdso_doctor::{Call, Location, check};
 
 fn main() -> io::Result<()> {
     let address = env::args()
@@ -23,9 +23,9 @@ fn answer(mut stream: TcpStream) -> io::Result<()> {
     request
         .take_while(|line| line.as_ref().is_ok_and(|line| !line.is_empty()))
         .for_each(drop);
-    let (status, text) = match check(&Read::USUAL) {
+    let (status, text) = match check(&Call::USUAL) {
         Ok(()) => ("200 OK", "clock reads stay in user space".into()),
-        Err(finding) if finding.place == Place::Kernel => {
+        Err(finding) if finding.location == Location::Kernel => {
             ("503 Service Unavailable", finding.message)
         }
         Err(finding) => ("200 OK", finding.message),

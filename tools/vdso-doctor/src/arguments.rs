@@ -1,7 +1,7 @@
 //! The command line.
 
 use clap::{Arg, ArgAction, Command, value_parser};
-use vdso_doctor::Read;
+use vdso_doctor::Call;
 use vdso_time::ClockId;
 
 /// What `--help` prints after the options.
@@ -83,8 +83,8 @@ pub(crate) fn command() -> Command {
 }
 
 /// Parses the name of a function, or the name or number of a clock of clock_gettime(2).
-fn read(name: &str) -> Result<Read, String> {
-    let functions = [Read::Time, Read::Gettimeofday, Read::Getcpu];
+fn read(name: &str) -> Result<Call, String> {
+    let functions = [Call::Time, Call::Gettimeofday, Call::Getcpu];
     let function = functions
         .into_iter()
         .find(|read| name.eq_ignore_ascii_case(read.function()));
@@ -94,7 +94,7 @@ fn read(name: &str) -> Result<Read, String> {
         name.parse()
             .map(ClockId::from_raw)
             .or_else(|_| full.parse())
-            .map(Read::ClockGettime)
+            .map(Call::ClockGettime)
     };
     function
         .map_or_else(clock, Ok)

@@ -41,19 +41,19 @@ struct Readme;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 compile_error!("vdso-doctor is for Linux and Android");
 
-mod function;
+mod call;
 mod json;
 mod own_vdso;
 mod platform;
 mod process;
 mod process_report;
 mod proof;
-mod read;
 mod report;
 mod seccomp;
 #[cfg(test)]
 mod tests;
 mod timing;
+mod vdso_call;
 mod verdict;
 
 use std::time::Duration;
@@ -63,14 +63,14 @@ use vdso_time::LocateError;
 use vdso_time::vdso::Vdso;
 use vdso_time::{Routes, routes};
 
+pub use call::Call;
 use json::json;
 pub use own_vdso::OwnVdso;
 pub use platform::{ClockSource, Platform, Supervisor};
 pub use process::{ProcessError, ProcessSymbol, ProcessVdso};
 pub use process_report::ProcessDiagnosis;
-pub use proof::{Evidence, Place, Reading};
-use proof::{Examination, worst_place};
-pub use read::Read;
+use proof::{Check, worst_location};
+pub use proof::{Evidence, Location, Measurement};
 pub use verdict::Cause;
 
 /// What [`diagnose`] found out.
@@ -89,32 +89,32 @@ pub struct Diagnosis {
     pub unproved: Option<String>,
     /// The CPUs on which the reads were made; empty if the thread could not be moved.
     pub cpus: Vec<usize>,
-    /// The reads.
-    pub reads: Vec<Reading>,
+    /// The calls, and what was found out about each.
+    pub measurements: Vec<Measurement>,
     /// Why the reads are answered where they are.
     pub cause: Cause,
     /// The cause as a sentence that says what to do.
     pub verdict: String,
     /// The reads that the verdict is about.
-    pub(crate) about: Vec<Read>,
+    pub(crate) about: Vec<Call>,
 }
 
 json!(Diagnosis, |this|
     format, kernel: this.platform.kernel, architecture: this.platform.architecture,
     supervisor: this.platform.supervisor, clock_source: this.platform.clock_source,
     vdso: json::Located(&this.vdso), routes: json::Functions(&this.routes), unproved, cpus,
-    reads, cause, verdict
+    measurements, cause, verdict
 );
 
 impl Diagnosis {
     /// Returns where these reads are answered.
     ///
-    /// It is [`Place::UserSpace`] only if proof or the route shows it for each of them, and
-    /// [`Place::Kernel`] if that is known for one. A system call that an emulator or valgrind makes
-    /// is [`Place::Unknown`].
+    /// It is [`Location::UserSpace`] only if proof or the route shows it for each of them, and
+    /// [`Location::Kernel`] if that is known for one. A system call that an emulator or valgrind makes
+    /// is [`Location::Unknown`].
     #[must_use]
-    pub fn place(&self, reads: &[Read]) -> Place {
-        worst_place(&self.reads, self.platform.supervisor, reads)
+    pub fn location(&self, reads: &[Call]) -> Location {
+        worst_location(&self.measurements, self.platform.supervisor, reads)
     }
 }
 
@@ -122,15 +122,15 @@ impl Diagnosis {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Finding {
-    /// [`Place::Kernel`] if a read enters the kernel, [`Place::Unknown`] if nothing can be proved.
-    pub place: Place,
+    /// [`Location::Kernel`] if a read enters the kernel, [`Location::Unknown`] if nothing can be proved.
+    pub location: Location,
     /// Why.
     pub cause: Cause,
     /// The cause as a sentence that says what to do.
     pub message: String,
 }
 
-json!(Finding, |finding| place, cause, message);
+json!(Finding, |finding| location, cause, message);
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -153,29 +153,29 @@ const CALLS: [u32; 2] = [32, 1000];
 ///
 /// # Errors
 /// A [`Finding`] if a read enters the kernel, or if nothing can be proved.
-pub fn check<R: Copy + Into<Read>>(reads: &[R]) -> Result<(), Finding> {
-    let about: Vec<Read> = reads.iter().map(|read| (*read).into()).collect();
+pub fn check<R: Copy + Into<Call>>(reads: &[R]) -> Result<(), Finding> {
+    let about: Vec<Call> = reads.iter().map(|read| (*read).into()).collect();
     let mut reads = about.clone();
     // The advice depends on these.
-    include(&mut reads, &[Read::COARSE, Read::USUAL].concat());
+    include(&mut reads, &[Call::COARSE, Call::USUAL].concat());
     if !platform::is_counter_fatal() && !platform::may_be_new() {
-        let seen = Examination::of(&reads, CALLS[0], false);
+        let seen = Check::of(&reads, CALLS[0], false);
         // A read in user space is that in an emulator, too.
-        if worst_place(&seen.readings, None, &about) == Place::UserSpace {
+        if worst_location(&seen.measurements, None, &about) == Location::UserSpace {
             return Ok(());
         }
     }
-    let Judgement {
-        place,
+    let Verdict {
+        location,
         cause,
         verdict,
         ..
-    } = Judgement::of(&reads, &about, CALLS[0], false);
-    if place == Place::UserSpace {
+    } = Verdict::of(&reads, &about, CALLS[0], false);
+    if location == Location::UserSpace {
         Ok(())
     } else {
         Err(Finding {
-            place,
+            location,
             cause,
             message: verdict,
         })
@@ -186,25 +186,25 @@ pub fn check<R: Copy + Into<Read>>(reads: &[R]) -> Result<(), Finding> {
 const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// Reads that were examined, and what that means for those that the verdict is about.
-struct Judgement {
+struct Verdict {
     platform: Platform,
-    seen: Examination,
-    place: Place,
+    seen: Check,
+    location: Location,
     cause: Cause,
     verdict: String,
 }
 
-impl Judgement {
+impl Verdict {
     /// Examines reads once the clock source is settled: later if the kernel has just started, and
     /// again if it changed meanwhile. A proof holds for one moment only.
-    fn of(reads: &[Read], about: &[Read], calls: u32, is_timed: bool) -> Self {
+    fn of(reads: &[Call], about: &[Call], calls: u32, is_timed: bool) -> Self {
         let mut platform = Platform::look();
         if platform::is_counter_fatal() {
-            let (seen, place, cause) = (Examination::default(), Place::Unknown, Cause::Refused);
+            let (seen, location, cause) = (Check::default(), Location::Unknown, Cause::Refused);
             return Self {
                 platform,
                 seen,
-                place,
+                location,
                 cause,
                 verdict: FATAL_COUNTER.into(),
             };
@@ -212,26 +212,26 @@ impl Judgement {
         if platform.is_settling() {
             thread::sleep(PATIENCE);
         }
-        let mut seen = Examination::of(reads, calls, is_timed);
+        let mut seen = Check::of(reads, calls, is_timed);
         let before = mem::replace(&mut platform, Platform::look())
             .clock_source
             .current;
         if seen.is_of_two_states() || platform.clock_source.current != before {
-            seen = Examination::of(reads, calls, is_timed);
+            seen = Check::of(reads, calls, is_timed);
         }
-        let place = worst_place(&seen.readings, platform.supervisor, about);
+        let location = worst_location(&seen.measurements, platform.supervisor, about);
         let (cause, verdict) = verdict::verdict(&platform, &seen, about);
         Self {
             platform,
             seen,
-            place,
+            location,
             cause,
             verdict,
         }
     }
 }
 
-fn include(reads: &mut Vec<Read>, more: &[Read]) {
+fn include(reads: &mut Vec<Call>, more: &[Call]) {
     for read in more {
         if !reads.contains(read) {
             reads.push(*read);
@@ -242,7 +242,7 @@ fn include(reads: &mut Vec<Read>, more: &[Read]) {
 const FATAL_COUNTER: &str = "cannot read the clocks: reading the CPU's counter ends this process \
                              (PR_SET_TSC); use time() and the coarse clocks";
 
-/// Diagnoses this process. The verdict is about [`Read::USUAL`].
+/// Diagnoses this process. The verdict is about [`Call::USUAL`].
 ///
 /// It makes 1000 calls of each read on each CPU, and then times each read for some milliseconds.
 /// After the start of a kernel it takes 1.5 s more, as [`check`] does.
@@ -250,34 +250,34 @@ const FATAL_COUNTER: &str = "cannot read the clocks: reading the CPU's counter e
 /// # Errors
 /// If reading the CPU's counter ends this process (`PR_SET_TSC`).
 pub fn diagnose() -> io::Result<Diagnosis> {
-    diagnose_reads(&Read::USUAL)
+    diagnose_calls(&Call::USUAL)
 }
 
 /// Diagnoses this process. The verdict is about these reads.
 ///
 /// # Errors
 /// As [`diagnose`].
-pub fn diagnose_reads(about: &[Read]) -> io::Result<Diagnosis> {
+pub fn diagnose_calls(about: &[Call]) -> io::Result<Diagnosis> {
     if platform::is_counter_fatal() {
         return Err(io::Error::other(FATAL_COUNTER));
     }
-    let mut reads = read::all();
+    let mut reads = call::all();
     include(&mut reads, about);
-    let Judgement {
+    let Verdict {
         platform,
         seen,
         cause,
         verdict,
         ..
-    } = Judgement::of(&reads, about, CALLS[1], true);
+    } = Verdict::of(&reads, about, CALLS[1], true);
     let vdso = Vdso::locate()
         .as_ref()
         .map(OwnVdso::of)
         .map_err(|error| *error);
     let (
         routes,
-        Examination {
-            readings: reads,
+        Check {
+            measurements,
             cpus,
             unproved,
         },
@@ -290,7 +290,7 @@ pub fn diagnose_reads(about: &[Read]) -> io::Result<Diagnosis> {
         routes,
         unproved,
         cpus,
-        reads,
+        measurements,
         cause,
         verdict,
         about,

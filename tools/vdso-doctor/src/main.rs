@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::ArgMatches;
 use console::{FAILED, USAGE, escaped, print, say, usage};
-use vdso_doctor::{Cause, Place, ProcessDiagnosis, ProcessError, Read, check, diagnose_reads};
+use vdso_doctor::{Call, Cause, Location, ProcessDiagnosis, ProcessError, check, diagnose_calls};
 
 const ENTERS_KERNEL: u8 = 1;
 
@@ -47,16 +47,16 @@ fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
         print(&if is_json {
             json(&seen)?
         } else {
-            highlighted(&seen.to_string(), seen.place)
+            highlighted(&seen.to_string(), seen.location)
         })?;
         return Ok(0);
     }
     let required = required(arguments);
-    let about = required.as_deref().unwrap_or(&Read::USUAL);
-    let diagnosis = diagnose_reads(about)?;
-    let place = diagnosis.place(about);
+    let about = required.as_deref().unwrap_or(&Call::USUAL);
+    let diagnosis = diagnose_calls(about)?;
+    let location = diagnosis.location(about);
     if arguments.get_flag("metrics") {
-        print(&metrics::text(&diagnosis, status(place)))?;
+        print(&metrics::text(&diagnosis, status(location)))?;
     } else if is_json {
         print(&json(&diagnosis)?)?;
     } else {
@@ -65,14 +65,18 @@ fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
         } else {
             diagnosis.to_string()
         };
-        print(&highlighted(&report, place))?;
+        print(&highlighted(&report, location))?;
     }
-    Ok(if required.is_some() { status(place) } else { 0 })
+    Ok(if required.is_some() {
+        status(location)
+    } else {
+        0
+    })
 }
 
 /// Returns why a process has no report. If the doctor has no vDSO either, it knows the reason.
 fn failure(pid: u32, error: ProcessError) -> String {
-    match check(&Read::USUAL) {
+    match check(&Call::USUAL) {
         Err(finding) if error == ProcessError::NoVdso && finding.cause == Cause::NoVdso => {
             format!("process {pid}: it has no vDSO, and the doctor has none: {finding}")
         }
@@ -81,7 +85,7 @@ fn failure(pid: u32, error: ProcessError) -> String {
 }
 
 /// Returns the reads that must stay in user space.
-fn required(arguments: &ArgMatches) -> Option<Vec<Read>> {
+fn required(arguments: &ArgMatches) -> Option<Vec<Call>> {
     Some(arguments.get_many("require-user-space")?.copied().collect())
 }
 
@@ -90,28 +94,28 @@ fn json(report: &impl serde_core::Serialize) -> serde_json::Result<String> {
 }
 
 fn check_quietly(arguments: &ArgMatches) -> u8 {
-    match check(required(arguments).as_deref().unwrap_or(&Read::USUAL)) {
+    match check(required(arguments).as_deref().unwrap_or(&Call::USUAL)) {
         Ok(()) => 0,
         Err(finding) => {
             say(&finding.message);
-            status(finding.place)
+            status(finding.location)
         }
     }
 }
 
-fn status(place: Place) -> u8 {
-    match place {
-        Place::UserSpace => 0,
-        Place::Kernel => ENTERS_KERNEL,
+fn status(location: Location) -> u8 {
+    match location {
+        Location::UserSpace => 0,
+        Location::Kernel => ENTERS_KERNEL,
         _ => FAILED,
     }
 }
 
 /// Returns the report with its verdict, the first paragraph, in green, red or yellow.
-fn highlighted(report: &str, place: Place) -> String {
-    let color = match place {
-        Place::UserSpace => 32,
-        Place::Kernel => 31,
+fn highlighted(report: &str, location: Location) -> String {
+    let color = match location {
+        Location::UserSpace => 32,
+        Location::Kernel => 31,
         _ => 33,
     };
     let (verdict, rest) = report.split_once("\n\n").unwrap_or((report, ""));

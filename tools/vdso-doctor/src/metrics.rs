@@ -5,14 +5,14 @@
 
 use std::fmt::{Display, Write as _};
 
-use vdso_doctor::{Diagnosis, Place, Read, Reading};
+use vdso_doctor::{Call, Diagnosis, Location, Measurement};
 
 /// Returns the text. `status` is the exit status of a check of the required reads.
 pub(crate) fn text(diagnosis: &Diagnosis, status: u8) -> String {
     let reads: Vec<_> = diagnosis
-        .reads
+        .measurements
         .iter()
-        .filter(|reading| !matches!(reading.read, Read::ClockGetres(_)))
+        .filter(|measurement| !matches!(measurement.call, Call::ClockGetres(_)))
         .collect();
     let mut text = String::new();
     let mut gauge = |name: &str, help: &str, samples: &[(String, String)]| {
@@ -24,8 +24,10 @@ pub(crate) fn text(diagnosis: &Diagnosis, status: u8) -> String {
             let _ = writeln!(text, "vdso_doctor_{name}{labels} {value}");
         }
     };
-    let of_reads = |value: &dyn Fn(&Reading) -> Option<String>| {
-        let sample = |reading: &&Reading| value(reading).map(|value| (of(reading.read), value));
+    let of_reads = |value: &dyn Fn(&Measurement) -> Option<String>| {
+        let sample = |measurement: &&Measurement| {
+            value(measurement).map(|value| (of(measurement.call), value))
+        };
         reads.iter().filter_map(sample).collect::<Vec<_>>()
     };
     let seconds = |nanos: Option<f64>| nanos.map(|nanos| format!("{nanos}e-9"));
@@ -42,28 +44,28 @@ pub(crate) fn text(diagnosis: &Diagnosis, status: u8) -> String {
             &[(labels(&[("name", source)]), "1".into())],
         );
     }
-    let place = |reading: &Reading| match diagnosis.place(&[reading.read]) {
-        Place::UserSpace => Some("1".into()),
-        Place::Kernel => Some("0".into()),
+    let location = |measurement: &Measurement| match diagnosis.location(&[measurement.call]) {
+        Location::UserSpace => Some("1".into()),
+        Location::Kernel => Some("0".into()),
         _ => None,
     };
-    let place_help = "1 if the read is answered in user space, 0 if in the kernel.";
-    gauge("in_user_space", place_help, &of_reads(&place));
+    let location_help = "1 if the read is answered in user space, 0 if in the kernel.";
+    gauge("in_user_space", location_help, &of_reads(&location));
     gauge(
         "read_seconds",
         "What the read costs.",
-        &of_reads(&|reading| seconds(reading.ns)),
+        &of_reads(&|measurement| seconds(measurement.ns)),
     );
     let call_help = "What the read costs as a system call.";
     gauge(
         "system_call_seconds",
         call_help,
-        &of_reads(&|reading| seconds(reading.syscall_ns)),
+        &of_reads(&|measurement| seconds(measurement.syscall_ns)),
     );
     text + "# EOF\n"
 }
 
-fn of(read: Read) -> String {
+fn of(read: Call) -> String {
     let clock = read.clock().map(|clock| clock.to_string());
     let function = ("function", read.function());
     match &clock {

@@ -7,9 +7,9 @@ use vdso_time::{Route, Routes};
 
 use crate::json::json;
 use crate::process::{living_thread, own_number, text};
-use crate::proof::{Place, Reading};
+use crate::proof::{Location, Measurement};
 use crate::report::{table, wrapped};
-use crate::{CALLS, Judgement, ProcessError, ProcessSymbol, ProcessVdso, Read};
+use crate::{CALLS, Call, ProcessError, ProcessSymbol, ProcessVdso, Verdict};
 
 /// The vDSO of another process, and what its clock reads cost.
 ///
@@ -28,16 +28,16 @@ pub struct ProcessDiagnosis {
     /// Whether the image is the doctor's own, byte for byte.
     pub is_own_image: bool,
     /// Where `CLOCK_REALTIME` and `CLOCK_MONOTONIC` are answered.
-    pub place: Place,
+    pub location: Location,
     /// The same as a sentence.
     pub verdict: String,
     /// The doctor's own reads.
-    pub reads: Vec<Reading>,
+    pub measurements: Vec<Measurement>,
 }
 
 json!(ProcessDiagnosis, |this|
     format, name, pid: this.vdso.pid, range: this.vdso.range, build_id: this.vdso.build_id,
-    eh_frame_hdr: this.vdso.eh_frame_hdr, symbols: this.vdso.symbols, is_own_image, place, verdict, reads
+    eh_frame_hdr: this.vdso.eh_frame_hdr, symbols: this.vdso.symbols, is_own_image, location, verdict, measurements
 );
 
 impl ProcessDiagnosis {
@@ -51,11 +51,11 @@ impl ProcessDiagnosis {
         let name = text(pid, "comm")?.trim_end().to_owned();
         let own_image = own_number().and_then(|own| ProcessVdso::read(own).ok());
         let is_own_image = own_image.is_some_and(|own| own.bytes == vdso.bytes);
-        let reads = [Read::COARSE, Read::USUAL].concat();
-        let own = Judgement::of(&reads, &Read::USUAL, CALLS[0], true);
+        let reads = [Call::COARSE, Call::USUAL].concat();
+        let own = Verdict::of(&reads, &Call::USUAL, CALLS[0], true);
         let routes = Routes::of_image(&vdso.image());
         let program = fs::read_link(format!("/proc/{thread}/exe")).unwrap_or_default();
-        let (place, verdict) = match (routes.map(|routes| routes.clock_gettime), own.place) {
+        let (location, verdict) = match (routes.map(|routes| routes.clock_gettime), own.location) {
             _ if is_emulator(&program) => {
                 let name = program
                     .file_name()
@@ -67,39 +67,39 @@ impl ProcessDiagnosis {
                     "it is unknown where clock reads are answered: {name} emulates the program, and this is the \
                      vDSO of {name}."
                 );
-                (Place::Unknown, text)
+                (Location::Unknown, text)
             }
             (Some(Route::Syscall { reason, .. }), _) => (
-                Place::Kernel,
+                Location::Kernel,
                 format!("each clock read is a system call ({reason})."),
             ),
-            (Some(_), place) if is_own_image => (place, own.verdict),
-            (Some(_), Place::UserSpace) => {
+            (Some(_), location) if is_own_image => (location, own.verdict),
+            (Some(_), Location::UserSpace) => {
                 let text = "clock reads likely stay in user space, because the doctor's do: the process has \
                             another vDSO, but all processes share the clock source.";
-                (Place::Unknown, text.into())
+                (Location::Unknown, text.into())
             }
             (Some(_), _) => (
-                Place::Unknown,
+                Location::Unknown,
                 format!(
                     "its vDSO is not the doctor's; in the doctor {}",
                     own.verdict
                 ),
             ),
             (None, _) => (
-                Place::Unknown,
+                Location::Unknown,
                 "vdso-time has no table for the architecture of its vDSO.".into(),
             ),
         };
-        let reads = own.seen.readings;
+        let measurements = own.seen.measurements;
         Ok(Self {
             format: 1,
             name,
             vdso,
             is_own_image,
-            place,
+            location,
             verdict,
-            reads,
+            measurements,
         })
     }
 }
@@ -159,7 +159,7 @@ impl fmt::Display for ProcessDiagnosis {
                 range.end - range.start
             )?;
         }
-        let readings: Vec<_> = self.reads.iter().collect();
-        write!(f, "\nthe doctor's own reads:\n{}", table(&readings))
+        let measurements: Vec<_> = self.measurements.iter().collect();
+        write!(f, "\nthe doctor's own reads:\n{}", table(&measurements))
     }
 }

@@ -6,10 +6,10 @@
 use vdso_time::vdso::{Functions, Vdso};
 use vdso_time::{ClockId, FallbackReason, Route, Routes, clock_getres, routes};
 
-use crate::function::Function;
+use crate::call::Call;
 use crate::json::{json, kebab_case};
 use crate::platform::Supervisor;
-use crate::read::Read;
+use crate::vdso_call::VdsoCall;
 use crate::{seccomp, timing};
 
 #[cfg(test)]
@@ -18,7 +18,7 @@ pub(crate) mod tests;
 /// Where a read is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Place {
+pub enum Location {
     /// In user space.
     UserSpace,
     /// In the kernel: it makes a system call.
@@ -27,9 +27,9 @@ pub enum Place {
     Unknown,
 }
 
-json!(Place, |place| place.name());
+json!(Location, |location| location.name());
 
-impl Place {
+impl Location {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::UserSpace => "user space",
@@ -60,15 +60,15 @@ json!(Evidence, |evidence| kebab_case(evidence));
 /// One read, and what was found out about it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Reading {
+pub struct Measurement {
     /// The read.
-    pub read: Read,
+    pub call: Call,
     /// Where the read is answered.
-    pub place: Place,
+    pub location: Location,
     /// How that is known.
     pub evidence: Evidence,
-    /// How many reads were made for the proof.
-    pub reads: Option<u32>,
+    /// How many calls were made for the proof.
+    pub calls: Option<u32>,
     /// How many of them entered the kernel.
     pub entered: Option<u32>,
     /// Why the read was refused.
@@ -83,19 +83,19 @@ pub struct Reading {
     pub(crate) reason: Option<FallbackReason>,
 }
 
-json!(Reading, |reading|
-    function: reading.read.function(), clock: reading.read.clock().map(|clock| format!("{clock:?}")),
-    clock_id: reading.read.clock().map(ClockId::as_raw), place, evidence, reads, entered, error,
+json!(Measurement, |measurement|
+    function: measurement.call.function(), clock: measurement.call.clock().map(|clock| format!("{clock:?}")),
+    clock_id: measurement.call.clock().map(ClockId::as_raw), location, evidence, calls, entered, error,
     resolution_ns, ns, syscall_ns
 );
 
-impl Reading {
-    pub(crate) fn new(read: Read) -> Self {
+impl Measurement {
+    pub(crate) fn new(read: Call) -> Self {
         Self {
-            read,
-            place: Place::Unknown,
+            call: read,
+            location: Location::Unknown,
             evidence: Evidence::None,
-            reads: None,
+            calls: None,
             entered: None,
             error: None,
             resolution_ns: None,
@@ -107,12 +107,12 @@ impl Reading {
 
     /// Concludes from how many reads entered the kernel. One that did is a proof, but that none did
     /// is one only if every CPU was tried.
-    fn prove(&mut self, reads: u32, entered: u32, is_every_cpu: bool) {
-        (self.reads, self.entered) = (Some(reads), Some(entered));
+    fn prove(&mut self, calls: u32, entered: u32, is_every_cpu: bool) {
+        (self.calls, self.entered) = (Some(calls), Some(entered));
         if entered != 0 {
-            (self.place, self.evidence) = (Place::Kernel, Evidence::Proved);
+            (self.location, self.evidence) = (Location::Kernel, Evidence::Proved);
         } else if is_every_cpu {
-            (self.place, self.evidence) = (Place::UserSpace, Evidence::Proved);
+            (self.location, self.evidence) = (Location::UserSpace, Evidence::Proved);
         }
     }
 
@@ -126,25 +126,25 @@ impl Reading {
 
 /// What was found out about some reads.
 #[derive(Default)]
-pub(crate) struct Examination {
-    pub(crate) readings: Vec<Reading>,
+pub(crate) struct Check {
+    pub(crate) measurements: Vec<Measurement>,
     pub(crate) cpus: Vec<usize>,
     /// Why not every read could be proved.
     pub(crate) unproved: Option<String>,
 }
 
-impl Examination {
+impl Check {
     /// Examines reads, by so many calls on each CPU. Only the vDSO's can be proved.
-    pub(crate) fn of(reads: &[Read], calls: u32, is_timed: bool) -> Self {
+    pub(crate) fn of(reads: &[Call], calls: u32, is_timed: bool) -> Self {
         let routes = routes();
         let mut this = Self::default();
         let mut entries = Vec::new();
         let vdso = Vdso::locate();
         let functions = vdso.map(|vdso| vdso.functions()).unwrap_or_default();
         for read in reads {
-            let (reading, entry) = examine(*read, &routes, &functions);
-            entries.extend(entry.map(|entry| (this.readings.len(), entry)));
-            this.readings.push(reading);
+            let (measurement, entry) = examine(*read, &routes, &functions);
+            entries.extend(entry.map(|entry| (this.measurements.len(), entry)));
+            this.measurements.push(measurement);
         }
         // If libc answers, there is nothing to prove.
         if routes.time != Route::Libc && vdso.is_ok() {
@@ -159,19 +159,21 @@ impl Examination {
     /// Returns whether the kernel changed where it answers while it was examined: some reads of a
     /// clock entered it and some did not, or a read that entered it costs much less than the call.
     pub(crate) fn is_of_two_states(&self) -> bool {
-        let is_mixed =
-            |reading: &Reading| reading.entered != Some(0) && reading.entered != reading.reads;
-        let is_cheap = |reading: &Reading| reading.ratio().is_some_and(|ratio| ratio < 0.1);
+        let is_mixed = |measurement: &Measurement| {
+            measurement.entered != Some(0) && measurement.entered != measurement.calls
+        };
+        let is_cheap =
+            |measurement: &Measurement| measurement.ratio().is_some_and(|ratio| ratio < 0.1);
         let proved = self
-            .readings
+            .measurements
             .iter()
-            .filter(|reading| reading.evidence == Evidence::Proved);
-        let mut in_kernel = proved.filter(|reading| reading.place == Place::Kernel);
-        in_kernel.any(|reading| is_mixed(reading) || is_cheap(reading))
+            .filter(|measurement| measurement.evidence == Evidence::Proved);
+        let mut in_kernel = proved.filter(|measurement| measurement.location == Location::Kernel);
+        in_kernel.any(|measurement| is_mixed(measurement) || is_cheap(measurement))
     }
 
-    /// Counts the system calls of the functions of these readings.
-    fn prove(&mut self, entries: &[(usize, Function)], calls: u32) {
+    /// Counts the system calls of the functions of these measurements.
+    fn prove(&mut self, entries: &[(usize, VdsoCall)], calls: u32) {
         let functions: Vec<_> = entries.iter().map(|(_, entry)| *entry).collect();
         let count = match seccomp::count(&functions, calls) {
             Ok(count) => count,
@@ -187,7 +189,7 @@ impl Examination {
             );
         }
         for ((index, _), entered) in entries.iter().zip(count.entered) {
-            self.readings[*index].prove(count.reads, entered, self.unproved.is_none());
+            self.measurements[*index].prove(count.reads, entered, self.unproved.is_none());
         }
         self.cpus = count.cpus;
     }
@@ -195,67 +197,69 @@ impl Examination {
     /// Measures the costs, for the report.
     ///
     /// Where nothing could be proved, the doctor once concluded from the costs that a read likely
-    /// stays in user space. The exit status was that of an unknown place all the same, and whoever
+    /// stays in user space. The exit status was that of an unknown location all the same, and whoever
     /// reads the report sees the costs, so it concludes nothing any more.
     fn time(&mut self, routes: &Routes) {
         let rounded = |value: f64| (value * 1e2).round() / 1e2;
-        for reading in &mut self.readings {
-            let speed = timing::speed(reading.read);
-            reading.ns = speed.map(|speed| rounded(speed.here));
+        for measurement in &mut self.measurements {
+            let speed = timing::speed(measurement.call);
+            measurement.ns = speed.map(|speed| rounded(speed.here));
             // If libc answers, there is no system call of vdso-time to compare with.
-            let is_ours = reading.read.route(routes) != Route::Libc;
+            let is_ours = measurement.call.route(routes) != Route::Libc;
             let call = speed
                 .and_then(|speed| speed.system_call)
                 .filter(|_| is_ours);
-            reading.syscall_ns = call.map(rounded);
+            measurement.syscall_ns = call.map(rounded);
         }
     }
 }
 
-/// Returns the worst place of these reads. A system call in an emulator or under valgrind says
+/// Returns the worst location of these reads. A system call in an emulator or under valgrind says
 /// nothing about the kernel's vDSO.
-pub(crate) fn worst_place(
-    readings: &[Reading],
+pub(crate) fn worst_location(
+    measurements: &[Measurement],
     supervisor: Option<Supervisor>,
-    reads: &[Read],
-) -> Place {
-    let of = |read: &Read| {
-        let reading = readings.iter().find(|reading| reading.read == *read);
-        match reading.map(|reading| (reading.place, reading.evidence)) {
-            Some((Place::Kernel, _)) if supervisor.is_some_and(Supervisor::emulates) => {
-                Place::Unknown
+    reads: &[Call],
+) -> Location {
+    let of = |read: &Call| {
+        let measurement = measurements
+            .iter()
+            .find(|measurement| measurement.call == *read);
+        match measurement.map(|measurement| (measurement.location, measurement.evidence)) {
+            Some((Location::Kernel, _)) if supervisor.is_some_and(Supervisor::emulates) => {
+                Location::Unknown
             }
-            Some((place, Evidence::Proved | Evidence::Routed)) => place,
-            _ => Place::Unknown,
+            Some((location, Evidence::Proved | Evidence::Routed)) => location,
+            _ => Location::Unknown,
         }
     };
-    let places: Vec<_> = reads.iter().map(of).collect();
-    let worst = [Place::Kernel, Place::Unknown]
+    let locations: Vec<_> = reads.iter().map(of).collect();
+    let worst = [Location::Kernel, Location::Unknown]
         .into_iter()
-        .find(|place| places.contains(place));
-    worst.unwrap_or(Place::UserSpace)
+        .find(|location| locations.contains(location));
+    worst.unwrap_or(Location::UserSpace)
 }
 
 /// Makes a read once. Returns the vDSO's function if it answered.
-fn examine(read: Read, routes: &Routes, functions: &Functions) -> (Reading, Option<Function>) {
-    let mut seen = Reading::new(read);
+fn examine(read: Call, routes: &Routes, functions: &Functions) -> (Measurement, Option<VdsoCall>) {
+    let mut seen = Measurement::new(read);
     let answer = read.make();
-    if let (Read::ClockGettime(clock), Ok(())) = (read, answer) {
+    if let (Call::ClockGettime(clock), Ok(())) = (read, answer) {
         seen.resolution_ns = clock_getres(clock)
             .ok()
             .map(|resolution| resolution.as_nanos() as i64);
     }
-    (seen.place, seen.evidence) = match (read.route(routes), answer) {
-        (Route::Libc, _) => (Place::Unknown, Evidence::Libc),
+    (seen.location, seen.evidence) = match (read.route(routes), answer) {
+        (Route::Libc, _) => (Location::Unknown, Evidence::Libc),
         (_, Err(error)) => {
             seen.error = Some(error.to_string());
-            (Place::Kernel, Evidence::Refused)
+            (Location::Kernel, Evidence::Refused)
         }
         (Route::Syscall { reason, .. }, Ok(())) => {
             seen.reason = Some(reason);
-            (Place::Kernel, Evidence::Routed)
+            (Location::Kernel, Evidence::Routed)
         }
-        _ => return (seen, Function::of(read, functions)),
+        _ => return (seen, VdsoCall::of(read, functions)),
     };
     (seen, None)
 }

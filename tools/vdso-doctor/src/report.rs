@@ -4,8 +4,8 @@ use std::fmt;
 
 use vdso_time::{ClockId, Route};
 
-use crate::proof::{Evidence, Place, Reading};
-use crate::{Cause, Diagnosis, Platform, Read};
+use crate::proof::{Evidence, Location, Measurement};
+use crate::{Call, Cause, Diagnosis, Platform};
 
 /// The longest line.
 const COLUMNS: usize = 80;
@@ -52,14 +52,18 @@ impl fmt::Display for Diagnosis {
             }
         }
         writeln!(f)?;
-        if self.reads.iter().all(|reading| reading.ns.is_none()) {
+        if self
+            .measurements
+            .iter()
+            .all(|measurement| measurement.ns.is_none())
+        {
             writeln!(f, "No clock here is precise enough to time the reads.")?;
         }
-        let shown = |reading: &&Reading| {
-            is_full || self.about.contains(&reading.read) || is_usual(reading.read)
+        let shown = |measurement: &&Measurement| {
+            is_full || self.about.contains(&measurement.call) || is_usual(measurement.call)
         };
-        let readings: Vec<_> = self.reads.iter().filter(shown).collect();
-        f.write_str(&table(&readings))?;
+        let measurements: Vec<_> = self.measurements.iter().filter(shown).collect();
+        f.write_str(&table(&measurements))?;
         if self.is_for_who() {
             writeln!(
                 f,
@@ -85,10 +89,10 @@ impl Diagnosis {
             ..
         } = self.platform;
         let works = supervisor.is_none() && ["x86_64", "aarch64"].contains(&architecture);
-        works && (self.place(&self.about) == Place::Kernel || self.cause == Cause::Slow)
+        works && (self.location(&self.about) == Location::Kernel || self.cause == Cause::Slow)
     }
 
-    /// Returns how the places are known.
+    /// Returns how the locations are known.
     fn evidence(&self) -> String {
         let cpus = match self.cpus.len() {
             1 => "1 CPU".into(),
@@ -112,24 +116,24 @@ impl Diagnosis {
     }
 }
 
-fn is_usual(read: Read) -> bool {
-    let clocks = [ClockId::MONOTONIC_COARSE, ClockId::PROCESS_CPUTIME].map(Read::ClockGettime);
+fn is_usual(read: Call) -> bool {
+    let clocks = [ClockId::MONOTONIC_COARSE, ClockId::PROCESS_CPUTIME].map(Call::ClockGettime);
     clocks.contains(&read)
-        || Read::USUAL.contains(&read)
-        || matches!(read, Read::Time | Read::Gettimeofday)
+        || Call::USUAL.contains(&read)
+        || matches!(read, Call::Time | Call::Gettimeofday)
 }
 
-/// Returns a table of the readings, with a heading for the clocks of a function.
-pub(crate) fn table(readings: &[&Reading]) -> String {
+/// Returns a table of the measurements, with a heading for the clocks of a function.
+pub(crate) fn table(measurements: &[&Measurement]) -> String {
     let line = |cells: [&str; 5]| {
-        let [read, place, resolution, here, call] = cells;
-        let line = format!("{read:26} {place:20} {resolution:>10} {here:>9} {call:>9}");
+        let [read, location, resolution, here, call] = cells;
+        let line = format!("{read:26} {location:20} {resolution:>10} {here:>9} {call:>9}");
         line.trim_end().to_owned() + "\n"
     };
     let mut text = line(["", "answered in", "resolution", "read, ns", "call, ns"]);
     let mut last = "";
-    for reading in readings {
-        let (read, function) = (reading.read, reading.read.function());
+    for measurement in measurements {
+        let (read, function) = (measurement.call, measurement.call.function());
         let name = read
             .clock()
             .map_or(read.to_string(), |clock| format!("  {clock:?}"));
@@ -139,23 +143,26 @@ pub(crate) fn table(readings: &[&Reading]) -> String {
         last = function;
         let number =
             |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
-        let resolution = reading.resolution_ns.map_or(String::new(), duration);
-        let [here, call] = [reading.ns, reading.syscall_ns].map(number);
-        text += &line([&name, &place(reading), &resolution, &here, &call]);
+        let resolution = measurement.resolution_ns.map_or(String::new(), duration);
+        let [here, call] = [measurement.ns, measurement.syscall_ns].map(number);
+        text += &line([&name, &location(measurement), &resolution, &here, &call]);
     }
     text
 }
 
-fn place(reading: &Reading) -> String {
-    let place = reading.place.name();
-    match (reading.evidence, reading.entered, reading.reads) {
+fn location(measurement: &Measurement) -> String {
+    let location = measurement.location.name();
+    match (measurement.evidence, measurement.entered, measurement.calls) {
         (Evidence::Refused, ..) => {
-            format!("refused, {}", reading.error.as_deref().unwrap_or_default())
+            format!(
+                "refused, {}",
+                measurement.error.as_deref().unwrap_or_default()
+            )
         }
         (_, Some(entered), Some(reads)) if entered != 0 && entered != reads => {
-            format!("{place}, {entered}/{reads}")
+            format!("{location}, {entered}/{reads}")
         }
-        _ => place.into(),
+        _ => location.into(),
     }
 }
 

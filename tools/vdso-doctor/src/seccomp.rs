@@ -18,7 +18,7 @@ use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use vdso_time::{ClockId, syscall};
 
-use crate::function::Function;
+use crate::vdso_call::VdsoCall;
 
 /// "Exchange full".
 const MARK: c_int = libc::EXFULL;
@@ -50,7 +50,7 @@ pub(crate) struct Count {
 
 /// Calls each function so many times on each CPU that the calling thread may use. The error says
 /// why nothing can be proved.
-pub(crate) fn count(entries: &[Function], on_each_cpu: u32) -> Result<Count, String> {
+pub(crate) fn count(entries: &[VdsoCall], on_each_cpu: u32) -> Result<Count, String> {
     thread::scope(|scope| {
         let work = || {
             block_signals();
@@ -123,7 +123,7 @@ fn install() -> Result<(), Errno> {
     Errno::result(set).map(drop)
 }
 
-fn call_on_each_cpu(entries: &[Function], calls: u32) -> Count {
+fn call_on_each_cpu(entries: &[VdsoCall], calls: u32) -> Count {
     let mut count = Count {
         cpus: Vec::new(),
         reads: 0,

@@ -8,16 +8,16 @@ use test_support::{Need, child, filter, has_proc, not_run, not_run_here};
 use vdso_time::__private::NATIVE;
 use vdso_time::vdso::{Functions, VdsoFn};
 
-use crate::function::Function;
 use crate::platform::{is_name, read, supervisor};
 use crate::process_report::is_emulator;
-use crate::{Cause, Evidence, Place, Platform, Read, Supervisor, check, diagnose, seccomp};
+use crate::vdso_call::VdsoCall;
+use crate::{Call, Cause, Evidence, Location, Platform, Supervisor, check, diagnose, seccomp};
 
 /// Programs that read the JSON compare these words.
 #[test]
 fn the_words_of_the_json_stay() {
-    let words = (Cause::NoVdso, Evidence::Proved, Place::UserSpace);
-    let json = serde_json::to_string(&(words, Place::Unknown, Supervisor::GuestKernel)).unwrap();
+    let words = (Cause::NoVdso, Evidence::Proved, Location::UserSpace);
+    let json = serde_json::to_string(&(words, Location::Unknown, Supervisor::GuestKernel)).unwrap();
     let expected = r#"[["no-vdso","proved","user space"],"unknown","guest-kernel"]"#;
     assert_eq!(json, expected);
 }
@@ -29,7 +29,7 @@ fn a_wall_clock_54_seconds_after_the_epoch_is_no_system_call() {
     }
     let mut functions = Functions::default();
     functions.time = Some(VdsoFn::Time64(time));
-    let function = Function::of(Read::Time, &functions).expect("a function");
+    let function = VdsoCall::of(Call::Time, &functions).expect("a function");
     match seccomp::count(&[function], 1) {
         Ok(count) => assert_eq!(count.entered, [0]),
         Err(why) => not_run_here(Need::Seccomp, why),
@@ -157,15 +157,15 @@ fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {
     child::forked(|| {
         // SAFETY: null is always allowed.
         unsafe { vdso_time::vdso::set_address(std::ptr::null()) }.expect("the first call");
-        let finding = check(&Read::USUAL).unwrap_err();
+        let finding = check(&Call::USUAL).unwrap_err();
         // Of an emulator's own calls nothing can be said.
         let is_emulated = finding.cause == Cause::Emulated;
         let expected = if is_emulated {
-            Place::Unknown
+            Location::Unknown
         } else {
-            Place::Kernel
+            Location::Kernel
         };
-        assert_eq!(finding.place, expected, "{finding}");
+        assert_eq!(finding.location, expected, "{finding}");
         assert!(is_emulated || finding.cause == Cause::NoVdso, "{finding}");
         if !filter::deny(&filter::clock_calls(abi), libc::EPERM) {
             return;
@@ -173,11 +173,18 @@ fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {
         let diagnosis = diagnose().unwrap();
         assert!(diagnosis.vdso.is_err(), "{diagnosis}");
         assert_eq!(diagnosis.cause, Cause::Refused, "{diagnosis}");
-        assert_eq!(diagnosis.place(&Read::USUAL), Place::Unknown, "{diagnosis}");
+        assert_eq!(
+            diagnosis.location(&Call::USUAL),
+            Location::Unknown,
+            "{diagnosis}"
+        );
         assert!(diagnosis.verdict.contains("EPERM"), "{diagnosis}");
         // CLOCK_MONOTONIC cannot time the reads.
         assert!(
-            diagnosis.reads.iter().all(|reading| reading.ns.is_none()),
+            diagnosis
+                .measurements
+                .iter()
+                .all(|measurement| measurement.ns.is_none()),
             "{diagnosis}"
         );
         assert!(
@@ -201,11 +208,11 @@ fn a_process_that_a_read_of_the_counter_would_end_gets_an_error() {
             return not_run_here(Need::TscDenial, "PR_SET_TSC");
         }
         let error = diagnose().unwrap_err().to_string();
-        let finding = check(&Read::USUAL).unwrap_err();
+        let finding = check(&Call::USUAL).unwrap_err();
         assert!(
             error.contains("PR_SET_TSC") && finding.message == error,
             "{error} {finding}"
         );
-        assert_eq!(finding.place, Place::Unknown);
+        assert_eq!(finding.location, Location::Unknown);
     });
 }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use vdso_time::{Cpu, Errno, Instant, Timespec, Timeval, syscall};
 
-use crate::read::Read;
+use crate::call::Call;
 
 type Answer = Result<i64, Errno>;
 
@@ -18,7 +18,7 @@ pub(crate) struct Speed {
 
 const ROUNDS: usize = 11;
 
-/// Long enough that reading the watch does not count.
+/// Long enough that measurement the watch does not count.
 const ROUND_NANOS: f64 = 100_000.0;
 
 /// Ends the search for the length of a round if the watch does not advance.
@@ -41,27 +41,27 @@ pub(crate) fn has_watch() -> bool {
 }
 
 /// Times a read. Returns nothing if it fails.
-pub(crate) fn speed(read: Read) -> Option<Speed> {
+pub(crate) fn speed(read: Call) -> Option<Speed> {
     // Each read is a loop of its own without a branch on `read`, and each answer becomes one
     // number: copying the time that was just written would cost more than some reads.
     let sum = |time: Timespec| time.tv_sec.wrapping_add(time.tv_nsec);
     let micros = |time: Timeval| time.tv_sec.wrapping_add(time.tv_usec);
     let cpu = |here: Cpu| i64::from(here.cpu.wrapping_add(here.node));
     match read {
-        Read::Time => compare(|| Ok(vdso_time::time()), syscall::time),
-        Read::Gettimeofday => compare(
+        Call::Time => compare(|| Ok(vdso_time::time()), syscall::time),
+        Call::Gettimeofday => compare(
             || vdso_time::gettimeofday().map(micros),
             || syscall::gettimeofday().map(micros),
         ),
-        Read::Getcpu => compare(
+        Call::Getcpu => compare(
             || vdso_time::getcpu().map(cpu),
             || syscall::getcpu().map(cpu),
         ),
-        Read::ClockGettime(clock) => compare(
+        Call::ClockGettime(clock) => compare(
             || vdso_time::clock_gettime(clock).map(sum),
             || syscall::clock_gettime(clock).map(sum),
         ),
-        Read::ClockGetres(clock) => compare(
+        Call::ClockGetres(clock) => compare(
             || vdso_time::clock_getres(clock).map(sum),
             || syscall::clock_getres(clock).map(sum),
         ),

@@ -5,10 +5,10 @@ use std::env::consts::ARCH;
 use vdso_time::LocateError;
 use vdso_time::{ClockId, FallbackReason};
 
+use crate::call::Call;
 use crate::json::{json, kebab_case};
 use crate::platform::{CLOCK_SOURCE_FOLDER, Platform, Reader, Supervisor, clock_source, is_name};
-use crate::proof::{Evidence, Examination, Place, Reading};
-use crate::read::Read;
+use crate::proof::{Check, Evidence, Location, Measurement};
 
 #[cfg(test)]
 mod tests;
@@ -51,13 +51,13 @@ pub enum Cause {
 
 json!(Cause, |cause| kebab_case(cause));
 
-const MONOTONIC: Read = Read::ClockGettime(ClockId::MONOTONIC);
+const MONOTONIC: Call = Call::ClockGettime(ClockId::MONOTONIC);
 
 /// A read that costs more than this share of a system call is slow.
 const SLOW: f64 = 0.8;
 
 /// Returns the cause and the sentence for these reads.
-pub(crate) fn verdict(platform: &Platform, seen: &Examination, reads: &[Read]) -> (Cause, String) {
+pub(crate) fn verdict(platform: &Platform, seen: &Check, reads: &[Call]) -> (Cause, String) {
     let facts = Facts { platform, seen };
     let (subject, stays) = match reads {
         [] => return (Cause::Fine, "no read was named.".into()),
@@ -69,18 +69,24 @@ pub(crate) fn verdict(platform: &Platform, seen: &Examination, reads: &[Read]) -
     };
     let all: Vec<_> = reads
         .iter()
-        .filter_map(|read| facts.reading(*read))
+        .filter_map(|read| facts.measurement(*read))
         .collect();
-    let at = |place| all.iter().filter(move |reading| reading.place == place);
+    let at = |location| {
+        all.iter()
+            .filter(move |measurement| measurement.location == location)
+    };
     // A refused read says nothing about the others.
-    let entering = at(Place::Kernel).find(|reading| reading.evidence != Evidence::Refused);
-    if let Some(worst) = entering.or_else(|| at(Place::Kernel).chain(at(Place::Unknown)).next()) {
+    let entering =
+        at(Location::Kernel).find(|measurement| measurement.evidence != Evidence::Refused);
+    if let Some(worst) =
+        entering.or_else(|| at(Location::Kernel).chain(at(Location::Unknown)).next())
+    {
         let cause = facts.cause(worst);
         return (cause, facts.sentence(cause, worst));
     }
     match all
         .iter()
-        .find(|reading| reading.ratio().is_some_and(|ratio| ratio > SLOW))
+        .find(|measurement| measurement.ratio().is_some_and(|ratio| ratio > SLOW))
     {
         Some(slow) => (Cause::Slow, facts.sentence(Cause::Slow, slow)),
         None => (
@@ -93,40 +99,40 @@ pub(crate) fn verdict(platform: &Platform, seen: &Examination, reads: &[Read]) -
 #[derive(Clone, Copy)]
 struct Facts<'a> {
     platform: &'a Platform,
-    seen: &'a Examination,
+    seen: &'a Check,
 }
 
 impl<'a> Facts<'a> {
-    fn reading(self, read: Read) -> Option<&'a Reading> {
+    fn measurement(self, read: Call) -> Option<&'a Measurement> {
         self.seen
-            .readings
+            .measurements
             .iter()
-            .find(|reading| reading.read == read)
+            .find(|measurement| measurement.call == read)
     }
 
-    fn is_in_user_space(self, read: Read) -> bool {
-        self.reading(read)
-            .is_some_and(|reading| reading.place == Place::UserSpace)
+    fn is_in_user_space(self, read: Call) -> bool {
+        self.measurement(read)
+            .is_some_and(|measurement| measurement.location == Location::UserSpace)
     }
 
     /// Returns why one read enters the kernel, or may.
-    fn cause(self, reading: &Reading) -> Cause {
+    fn cause(self, measurement: &Measurement) -> Cause {
         let supervisor = self.platform.supervisor;
-        match (reading.evidence, reading.reason) {
+        match (measurement.evidence, measurement.reason) {
             (Evidence::Refused, _) => Cause::Refused,
             _ if supervisor.is_some_and(Supervisor::emulates) => Cause::Emulated,
             (_, Some(FallbackReason::BlankedNames)) => Cause::BlankedNames,
             (_, Some(FallbackReason::NoVdso(_))) => Cause::NoVdso,
             (_, Some(_)) => Cause::NoFunction,
             (Evidence::Libc | Evidence::None, _) => Cause::CannotTell,
-            _ if is_in_no_vdso(reading.read) => Cause::ClockNotServed,
+            _ if is_in_no_vdso(measurement.call) => Cause::ClockNotServed,
             _ if self.platform.is_settling() => Cause::NotYet,
-            (Evidence::Proved, _) if reading.entered < reading.reads => Cause::Sometimes,
+            (Evidence::Proved, _) if measurement.entered < measurement.calls => Cause::Sometimes,
             // The vDSO reads other clocks, so it does not have this one.
             _ if self.is_in_user_space(MONOTONIC) => Cause::ClockNotServed,
             // Its clock source and flags are those of the kernel below, or mean something else.
             _ if supervisor.is_some() => Cause::GuestKernel,
-            _ if !reading.read.reads_clock_source() => Cause::ClockNotServed,
+            _ if !measurement.call.reads_clock_source() => Cause::ClockNotServed,
             _ => self.cause_in_clock_source(),
         }
     }
@@ -150,8 +156,8 @@ impl<'a> Facts<'a> {
         }
     }
 
-    fn sentence(self, cause: Cause, reading: &Reading) -> String {
-        let read = reading.read;
+    fn sentence(self, cause: Cause, measurement: &Measurement) -> String {
+        let read = measurement.call;
         let source = self
             .platform
             .clock_source
@@ -159,7 +165,7 @@ impl<'a> Facts<'a> {
             .as_deref()
             .unwrap_or("unknown");
         let what = clock_source(source).1;
-        let reason = reading
+        let reason = measurement
             .reason
             .map_or(String::new(), |reason| reason.to_string());
         let supervisor = self.platform.supervisor.map_or("", Supervisor::name);
@@ -171,7 +177,7 @@ impl<'a> Facts<'a> {
             Cause::NoVdso => {
                 format!(
                     "every read is a system call ({reason}): {}",
-                    self.where_to_look(reading.reason)
+                    self.where_to_look(measurement.reason)
                 )
             }
             Cause::BlankedNames => format!(
@@ -186,9 +192,9 @@ impl<'a> Facts<'a> {
             ),
             Cause::Refused => format!(
                 "{read} fails: the kernel or a sandbox returns {}",
-                reading.error.as_deref().unwrap_or_default()
+                measurement.error.as_deref().unwrap_or_default()
             ),
-            Cause::CannotTell if reading.evidence == Evidence::Libc => {
+            Cause::CannotTell if measurement.evidence == Evidence::Libc => {
                 format!("libc answers {read}: vdso-time has no table for the vDSO of {ARCH}")
             }
             Cause::CannotTell => {
@@ -372,7 +378,7 @@ impl<'a> Facts<'a> {
 
     /// Returns which reads are cheap all the same.
     fn meanwhile(self) -> &'static str {
-        if Read::COARSE
+        if Call::COARSE
             .into_iter()
             .all(|read| self.is_in_user_space(read))
         {
@@ -403,7 +409,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Returns what to use in place of a clock that the vDSO does not have.
-    fn substitute(self, read: Read) -> &'static str {
+    fn substitute(self, read: Call) -> &'static str {
         match read.clock() {
             Some(ClockId::REALTIME_ALARM | ClockId::BOOTTIME_ALARM) => {
                 "use the clock without _ALARM, which has the same time"
@@ -421,7 +427,7 @@ impl<'a> Facts<'a> {
 }
 
 /// Returns whether no kernel's vDSO answers a read.
-fn is_in_no_vdso(read: Read) -> bool {
+fn is_in_no_vdso(read: Call) -> bool {
     let clocks = [
         ClockId::PROCESS_CPUTIME,
         ClockId::THREAD_CPUTIME,
@@ -441,7 +447,7 @@ fn is_choice(parameter: &&str) -> bool {
 /// (arch/x86/kernel/tsc.c, kvmclock.c and cpu/hypervisor.c).
 const EXCLUSIONS: [&str; 4] = ["notsc", "tsc=unstable", "no-kvmclock", "nopv"];
 
-/// Keeps the guest's vDSO from reading kvm-clock (arch/x86/kernel/kvmclock.c).
+/// Keeps the guest's vDSO from measurement kvm-clock (arch/x86/kernel/kvmclock.c).
 const NO_KVMCLOCK_VSYSCALL: &str = "no-kvmclock-vsyscall";
 
 const HYPERV_MSR: &str = "hyperv_clocksource_msr";

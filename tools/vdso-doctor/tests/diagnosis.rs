@@ -6,35 +6,35 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use test_support::{Need, child, cpus, filter, has_proc, not_run, not_run_here, oracle};
-use vdso_doctor::{Evidence, Place, Read, Reading, check, diagnose};
+use vdso_doctor::{Call, Evidence, Location, Measurement, check, diagnose};
 use vdso_time::__private::NATIVE;
 use vdso_time::ClockId;
 
 /// Returns where lib/vdso/gettimeofday.c of Linux reads a clock since 5.3 (arm since 5.5). Nothing
 /// for older kernels, and for clocks that only some kernels have.
-fn expected(read: Read, counter: bool) -> Option<Place> {
+fn expected(read: Call, counter: bool) -> Option<Location> {
     let has_vdso = oracle::sysinfo_ehdr() != 0;
     let is_new = oracle::kernel_is(5, 5);
     let in_user_space = match read {
-        Read::Getcpu if ["x86_64", "s390x", "loongarch64", "powerpc64"].contains(&ARCH) => has_vdso,
-        Read::Getcpu if ARCH == "riscv64" => false,
-        Read::Time | Read::ClockGettime(ClockId::REALTIME_COARSE | ClockId::MONOTONIC_COARSE) => {
+        Call::Getcpu if ["x86_64", "s390x", "loongarch64", "powerpc64"].contains(&ARCH) => has_vdso,
+        Call::Getcpu if ARCH == "riscv64" => false,
+        Call::Time | Call::ClockGettime(ClockId::REALTIME_COARSE | ClockId::MONOTONIC_COARSE) => {
             has_vdso
         }
-        Read::Gettimeofday | Read::ClockGettime(ClockId::REALTIME | ClockId::MONOTONIC) => counter,
-        Read::ClockGettime(ClockId::MONOTONIC_RAW | ClockId::BOOTTIME | ClockId::TAI) if is_new => {
+        Call::Gettimeofday | Call::ClockGettime(ClockId::REALTIME | ClockId::MONOTONIC) => counter,
+        Call::ClockGettime(ClockId::MONOTONIC_RAW | ClockId::BOOTTIME | ClockId::TAI) if is_new => {
             counter
         }
-        Read::ClockGettime(ClockId::PROCESS_CPUTIME | ClockId::THREAD_CPUTIME) => false,
+        Call::ClockGettime(ClockId::PROCESS_CPUTIME | ClockId::THREAD_CPUTIME) => false,
         // A resolution is a constant of the kernel, whatever the clock source.
-        Read::ClockGetres(ClockId::PROCESS_CPUTIME | ClockId::THREAD_CPUTIME) if is_new => false,
-        Read::ClockGetres(clock) if is_new && has_vdso && clock.as_raw() < 8 => true,
+        Call::ClockGetres(ClockId::PROCESS_CPUTIME | ClockId::THREAD_CPUTIME) if is_new => false,
+        Call::ClockGetres(clock) if is_new && has_vdso && clock.as_raw() < 8 => true,
         _ => return None,
     };
     Some(if in_user_space {
-        Place::UserSpace
+        Location::UserSpace
     } else {
-        Place::Kernel
+        Location::Kernel
     })
 }
 
@@ -53,33 +53,33 @@ fn each_read_is_where_the_clock_source_is_read() {
         assert_eq!(diagnosis.cpus, cpus, "{diagnosis}");
     }
     let mut seen = 0;
-    for reading in &diagnosis.reads {
-        let Some(expected) = expected(reading.read, counter) else {
+    for measurement in &diagnosis.measurements {
+        let Some(expected) = expected(measurement.call, counter) else {
             continue;
         };
         seen += 1;
-        assert_eq!(reading.place, expected, "{reading:?}");
-        let place =
-            check(&[reading.read]).map_or_else(|finding| finding.place, |()| Place::UserSpace);
-        assert_eq!(place, expected, "{reading:?}");
+        assert_eq!(measurement.location, expected, "{measurement:?}");
+        let location = check(&[measurement.call])
+            .map_or_else(|finding| finding.location, |()| Location::UserSpace);
+        assert_eq!(location, expected, "{measurement:?}");
         if has_vdso {
-            let Reading {
+            let Measurement {
                 evidence,
-                reads,
+                calls,
                 entered,
                 ..
-            } = reading;
-            assert_eq!(*evidence, Evidence::Proved, "{reading:?}");
+            } = measurement;
+            assert_eq!(*evidence, Evidence::Proved, "{measurement:?}");
             assert_eq!(
                 *entered,
-                if expected == Place::Kernel {
-                    *reads
+                if expected == Location::Kernel {
+                    *calls
                 } else {
                     Some(0)
                 },
-                "{reading:?}"
+                "{measurement:?}"
             );
-            assert!(*reads >= Some(1000), "{reading:?}");
+            assert!(*calls >= Some(1000), "{measurement:?}");
         }
     }
     assert!(seen >= 8, "{diagnosis}");
@@ -95,10 +95,10 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
         return not_run("there is no vDSO, or no table");
     };
     // If the vDSO asks the kernel for the time, the filter leaves no answer.
-    let place = if counter {
-        Place::UserSpace
+    let location = if counter {
+        Location::UserSpace
     } else {
-        Place::Unknown
+        Location::Unknown
     };
     let [prctl, moving, cpu_set] = [
         libc::SYS_prctl,
@@ -109,24 +109,28 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
     let cpus = cpus::allowed().map_or(1, |cpus| cpus.len());
     // What is shown for one CPU of several is no proof of user space.
     let anywhere = if counter {
-        Place::Unknown
+        Location::Unknown
     } else {
-        Place::Kernel
+        Location::Kernel
     };
     let here = if counter && cpus == 1 {
-        Place::UserSpace
+        Location::UserSpace
     } else {
         anywhere
     };
     for (denied, expected, why) in [
-        (filter::clock_calls(abi), place, ""),
-        (vec![prctl], Place::Unknown, "denies seccomp filters (EPERM"),
+        (filter::clock_calls(abi), location, ""),
+        (
+            vec![prctl],
+            Location::Unknown,
+            "denies seccomp filters (EPERM",
+        ),
         (vec![moving], here, "sched_setaffinity"),
         (vec![cpu_set], anywhere, "sched_getaffinity"),
     ] {
         let diagnose = || {
             let is_denied = filter::deny(&denied, libc::EPERM);
-            is_denied.then(|| (diagnose().unwrap(), check(&Read::USUAL)))
+            is_denied.then(|| (diagnose().unwrap(), check(&Call::USUAL)))
         };
         let Some((diagnosis, checked)) =
             thread::scope(|scope| scope.spawn(diagnose).join().unwrap())
@@ -136,7 +140,7 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
         assert_eq!(diagnosis.platform.supervisor, None, "{diagnosis}");
         // A cost is no proof.
         assert_eq!(
-            diagnosis.place(&Read::USUAL),
+            diagnosis.location(&Call::USUAL),
             expected,
             "{denied:?}\n{diagnosis}"
         );
@@ -152,9 +156,9 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
             "{denied:?}\n{diagnosis}"
         );
         match checked {
-            Ok(()) => assert_eq!(expected, Place::UserSpace, "{denied:?}"),
+            Ok(()) => assert_eq!(expected, Location::UserSpace, "{denied:?}"),
             Err(finding) => {
-                assert_eq!(finding.place, expected, "{finding}");
+                assert_eq!(finding.location, expected, "{finding}");
                 assert!(!counter || finding.message.contains(why), "{finding}");
             }
         }
@@ -165,7 +169,8 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
 /// refuses one with room for 1024.
 #[test]
 fn more_cpus_than_libcs_masks_have_room_for_are_no_obstacle() {
-    let place = || check(&Read::USUAL).map_or_else(|finding| finding.place, |()| Place::UserSpace);
+    let location =
+        || check(&Call::USUAL).map_or_else(|finding| finding.location, |()| Location::UserSpace);
     let refuses_small_masks = || {
         let load = |offset: usize| {
             (
@@ -198,9 +203,9 @@ fn more_cpus_than_libcs_masks_have_room_for_are_no_obstacle() {
         }))
     };
     let work = || {
-        let before = place();
+        let before = location();
         match refuses_small_masks() {
-            Ok(()) => assert_eq!(place(), before),
+            Ok(()) => assert_eq!(location(), before),
             Err(error) => not_run_here(Need::Seccomp, error),
         }
     };
@@ -231,7 +236,7 @@ fn a_check_changes_nothing_of_the_calling_thread() {
     // Alone in its process, because other tests start threads.
     child::forked(|| {
         let before = state();
-        let checked = check(&Read::USUAL);
+        let checked = check(&Call::USUAL);
         // The kernel forgets a thread some time after it was joined.
         let pause = || thread::sleep(Duration::from_millis(10));
         (0..1000).inspect(|_| pause()).find(|_| state() == before);

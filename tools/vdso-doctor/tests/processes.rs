@@ -27,7 +27,7 @@ use test_support::not_run::target_tmpdir;
 use test_support::{
     Need, child, command, has_proc, maps, nix, not_run, not_run_here, oracle, vector,
 };
-use vdso_doctor::{Cause, ProcessDiagnosis, ProcessError, ProcessVdso, Read, check};
+use vdso_doctor::{Call, Cause, ProcessDiagnosis, ProcessError, ProcessVdso, check};
 use vdso_time::vdso::Vdso;
 
 /// A child that sleeps. It is killed when this is dropped.
@@ -77,7 +77,7 @@ fn is_testable() -> bool {
         not_run("this kernel is gVisor, whose /proc/self/maps has no [vdso]");
         return false;
     }
-    if check(&Read::USUAL).is_err_and(|finding| finding.cause == Cause::Emulated) {
+    if check(&Call::USUAL).is_err_and(|finding| finding.cause == Cause::Emulated) {
         not_run("an emulator");
         return false;
     }
@@ -160,8 +160,8 @@ fn a_childs_vdso_has_this_processs_addresses_and_goblins_build_id() {
     let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
     assert!(diagnosis.is_own_image, "{diagnosis}");
     assert_eq!(
-        diagnosis.place == vdso_doctor::Place::UserSpace,
-        check(&Read::USUAL).is_ok(),
+        diagnosis.location == vdso_doctor::Location::UserSpace,
+        check(&Call::USUAL).is_ok(),
         "{diagnosis}"
     );
 }
@@ -514,6 +514,6 @@ fn a_32_bit_childs_vdso_is_read() {
     assert!(!diagnosis.is_own_image, "{diagnosis}");
     assert_eq!(
         diagnosis.verdict.contains("likely stay in user space"),
-        check(&Read::USUAL).is_ok()
+        check(&Call::USUAL).is_ok()
     );
 }

@@ -2,54 +2,54 @@
 
 use vdso_time::{ClockId, FallbackReason, LocateError};
 
-use super::{Evidence, Examination, Place, Reading, worst_place};
+use super::{Check, Evidence, Location, Measurement, worst_location};
+use crate::call::Call;
 use crate::platform::Supervisor;
-use crate::read::Read;
 
-/// Returns the reading that 200 calls would give if they found `found`.
-pub(crate) fn reading(read: Read, found: &str) -> Reading {
-    let proved = |place, entered| (place, Evidence::Proved, Some(entered), None);
-    let seen = |place, evidence| (place, evidence, None, None);
-    let routed = |reason| (Place::Kernel, Evidence::Routed, None, Some(reason));
-    let (place, evidence, entered, reason) = match found {
-        "user space" => proved(Place::UserSpace, 0),
-        "kernel" => proved(Place::Kernel, 200),
-        "sometimes" => proved(Place::Kernel, 3),
-        "refused" => seen(Place::Kernel, Evidence::Refused),
-        "libc" => seen(Place::Unknown, Evidence::Libc),
-        "unknown" => seen(Place::Unknown, Evidence::None),
+/// Returns the measurement that 200 calls would give if they found `found`.
+pub(crate) fn measurement(read: Call, found: &str) -> Measurement {
+    let proved = |location, entered| (location, Evidence::Proved, Some(entered), None);
+    let seen = |location, evidence| (location, evidence, None, None);
+    let routed = |reason| (Location::Kernel, Evidence::Routed, None, Some(reason));
+    let (location, evidence, entered, reason) = match found {
+        "user space" => proved(Location::UserSpace, 0),
+        "kernel" => proved(Location::Kernel, 200),
+        "sometimes" => proved(Location::Kernel, 3),
+        "refused" => seen(Location::Kernel, Evidence::Refused),
+        "libc" => seen(Location::Unknown, Evidence::Libc),
+        "unknown" => seen(Location::Unknown, Evidence::None),
         "no vDSO" => routed(FallbackReason::NoVdso(LocateError::Absent)),
         "unmapped vDSO" => routed(FallbackReason::NoVdso(LocateError::Unmapped)),
         "blanked name" => routed(FallbackReason::BlankedNames),
         "no symbol" => routed(FallbackReason::NoSymbol),
         other => panic!("nothing is called {other}"),
     };
-    let (reads, error) = (entered.map(|_| 200), Some("EINVAL".into()));
-    Reading {
-        place,
+    let (calls, error) = (entered.map(|_| 200), Some("EINVAL".into()));
+    Measurement {
+        location,
         evidence,
-        reads,
+        calls,
         entered,
         error,
         reason,
-        ..Reading::new(read)
+        ..Measurement::new(read)
     }
 }
 
 #[test]
 fn one_read_that_entered_the_kernel_is_a_proof_and_none_is_one_if_every_cpu_was_tried() {
-    for (entered, is_every_cpu, place, evidence) in [
-        (0, true, Place::UserSpace, Evidence::Proved),
-        (0, false, Place::Unknown, Evidence::None),
-        (3, true, Place::Kernel, Evidence::Proved),
-        (3, false, Place::Kernel, Evidence::Proved),
-        (200, true, Place::Kernel, Evidence::Proved),
+    for (entered, is_every_cpu, location, evidence) in [
+        (0, true, Location::UserSpace, Evidence::Proved),
+        (0, false, Location::Unknown, Evidence::None),
+        (3, true, Location::Kernel, Evidence::Proved),
+        (3, false, Location::Kernel, Evidence::Proved),
+        (200, true, Location::Kernel, Evidence::Proved),
     ] {
-        let mut seen = Reading::new(Read::Time);
+        let mut seen = Measurement::new(Call::Time);
         seen.prove(200, entered, is_every_cpu);
         assert_eq!(
-            (seen.place, seen.evidence),
-            (place, evidence),
+            (seen.location, seen.evidence),
+            (location, evidence),
             "{entered} {is_every_cpu}"
         );
     }
@@ -57,7 +57,7 @@ fn one_read_that_entered_the_kernel_is_a_proof_and_none_is_one_if_every_cpu_was_
 
 #[test]
 fn only_what_is_known_counts_and_the_kernel_is_the_worst_place() {
-    let [user, kernel, unknown] = [Place::UserSpace, Place::Kernel, Place::Unknown];
+    let [user, kernel, unknown] = [Location::UserSpace, Location::Kernel, Location::Unknown];
     let under = [Supervisor::Emulator, Supervisor::Valgrind].map(Some);
     for (supervisor, found, expected) in [
         (None, &["user space"][..], user),
@@ -74,22 +74,22 @@ fn only_what_is_known_counts_and_the_kernel_is_the_worst_place() {
     ] {
         let reads: Vec<_> = (0..)
             .map(ClockId::from_raw)
-            .map(Read::ClockGettime)
+            .map(Call::ClockGettime)
             .take(found.len())
             .collect();
-        let readings: Vec<_> = reads
+        let measurements: Vec<_> = reads
             .iter()
             .zip(found)
-            .map(|(read, found)| reading(*read, found))
+            .map(|(read, found)| measurement(*read, found))
             .collect();
         assert_eq!(
-            worst_place(&readings, supervisor, &reads),
+            worst_location(&measurements, supervisor, &reads),
             expected,
             "{supervisor:?} {found:?}"
         );
     }
     assert_eq!(
-        worst_place(&[], None, &[Read::Time]),
+        worst_location(&[], None, &[Call::Time]),
         unknown,
         "a read that was not made"
     );
@@ -106,15 +106,15 @@ fn reads_of_both_places_or_a_cheap_system_call_are_of_two_states() {
         (0, 19.0, false),
         (3, 210.0, true),
     ] {
-        let mut seen = Reading {
+        let mut seen = Measurement {
             ns: Some(ns),
             syscall_ns: Some(200.0),
-            ..Reading::new(Read::Time)
+            ..Measurement::new(Call::Time)
         };
         seen.prove(200, entered, true);
-        let seen = Examination {
-            readings: vec![seen],
-            ..Examination::default()
+        let seen = Check {
+            measurements: vec![seen],
+            ..Check::default()
         };
         assert_eq!(seen.is_of_two_states(), expected, "{entered} {ns}");
     }

@@ -4,11 +4,11 @@ use serde_json::{Map, Value};
 use vdso_time::ClockId;
 
 use super::verdict;
+use crate::call::Call;
 use crate::json::kebab_case;
 use crate::platform::{ClockSource, Platform, Supervisor};
-use crate::proof::tests::reading;
-use crate::proof::{Examination, Reading};
-use crate::read::Read;
+use crate::proof::tests::measurement;
+use crate::proof::{Check, Measurement};
 use crate::report::wrapped;
 
 const CASES: &str = include_str!("cases.toml");
@@ -17,26 +17,26 @@ const CASES: &str = include_str!("cases.toml");
 const KEYS: &str = "architecture boot cause coarse cpu found kernel new omits precise reads report says \
                     sources supervisor cases";
 
-/// Makes the readings of a clock source that is read in one place and coarse clocks in another.
-fn readings(precise: &str, coarse: &str) -> Vec<Reading> {
-    let clocks = [ClockId::MONOTONIC_COARSE, ClockId::REALTIME_COARSE].map(Read::ClockGettime);
+/// Makes the measurements of a clock source that is read in one location and coarse clocks in another.
+fn measurements(precise: &str, coarse: &str) -> Vec<Measurement> {
+    let clocks = [ClockId::MONOTONIC_COARSE, ClockId::REALTIME_COARSE].map(Call::ClockGettime);
     let cheap = clocks
         .into_iter()
-        .chain([Read::Time])
-        .map(|read| reading(read, coarse));
-    let usual = Read::USUAL.into_iter().chain([Read::Gettimeofday]);
+        .chain([Call::Time])
+        .map(|read| measurement(read, coarse));
+    let usual = Call::USUAL.into_iter().chain([Call::Gettimeofday]);
     usual
-        .map(|read| reading(read, precise))
+        .map(|read| measurement(read, precise))
         .chain(cheap)
         .collect()
 }
 
 /// Returns the read of a function's name, or of a clock's name or number.
-fn named(name: &str) -> Read {
+fn named(name: &str) -> Call {
     match name {
-        "time" => Read::Time,
-        "getcpu" => Read::Getcpu,
-        clock => Read::ClockGettime(
+        "time" => Call::Time,
+        "getcpu" => Call::Getcpu,
+        clock => Call::ClockGettime(
             clock
                 .parse()
                 .map_or_else(|_| clock.parse().unwrap(), ClockId::from_raw),
@@ -100,7 +100,7 @@ impl Case {
 
     /// Asserts the cause, and what the sentence has and has not.
     fn judge(&self, platform: &Platform, precise: &str) {
-        let mut seen = readings(precise, self.text("coarse", "user space"));
+        let mut seen = measurements(precise, self.text("coarse", "user space"));
         for (name, found) in self
             .0
             .get("found")
@@ -108,20 +108,20 @@ impl Case {
             .into_iter()
             .flatten()
         {
-            seen.retain(|reading| reading.read != named(name));
-            seen.push(reading(named(name), found.as_str().unwrap()));
+            seen.retain(|measurement| measurement.call != named(name));
+            seen.push(measurement(named(name), found.as_str().unwrap()));
         }
         let about = self
             .0
             .get("reads")
             .map(|_| self.each("reads", "").into_iter().map(named).collect());
-        let about: Vec<Read> = about.unwrap_or(Read::USUAL.to_vec());
+        let about: Vec<Call> = about.unwrap_or(Call::USUAL.to_vec());
         let source = platform.clock_source.current.as_deref().unwrap_or_default();
         let unproved = Some("seccomp is denied".into());
-        let seen = Examination {
-            readings: seen,
+        let seen = Check {
+            measurements: seen,
             unproved,
-            ..Examination::default()
+            ..Check::default()
         };
         let (cause, sentence) = verdict(platform, &seen, &about);
         assert_eq!(kebab_case(&cause), self.text("cause", ""), "{sentence}");
@@ -179,8 +179,8 @@ fn the_verdict_on_each_machine_has_its_cause_and_its_advice() {
 
 #[test]
 fn a_trapped_counter_is_slow() {
-    let (mut seen, tsc) = (Examination::default(), platform("tsc", ""));
-    seen.readings = readings("user space", "user space");
+    let (mut seen, tsc) = (Check::default(), platform("tsc", ""));
+    seen.measurements = measurements("user space", "user space");
     for (ns, cause, words) in [
         (
             94.0,
@@ -189,8 +189,8 @@ fn a_trapped_counter_is_slow() {
         ),
         (19.0, "fine", &["nothing to do"]),
     ] {
-        (seen.readings[1].ns, seen.readings[1].syscall_ns) = (Some(ns), Some(100.0));
-        let (found, sentence) = verdict(&tsc, &seen, &Read::USUAL);
+        (seen.measurements[1].ns, seen.measurements[1].syscall_ns) = (Some(ns), Some(100.0));
+        let (found, sentence) = verdict(&tsc, &seen, &Call::USUAL);
         assert_eq!(kebab_case(&found), cause, "{sentence}");
         assert!(
             words.iter().all(|word| sentence.contains(word)),

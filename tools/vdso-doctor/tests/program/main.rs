@@ -194,10 +194,10 @@ fn the_json_has_the_fields_of_the_readme() {
             error
         },
     );
-    let reads = json["reads"].as_array().unwrap();
-    assert!(reads.len() >= 3 + 12 + 12, "{out}");
-    for read in reads {
-        has_fields(read, content("reads").unwrap());
+    let measurements = json["measurements"].as_array().unwrap();
+    assert!(measurements.len() >= 3 + 12 + 12, "{out}");
+    for measurement in measurements {
+        has_fields(measurement, content("measurements").unwrap());
     }
 }
 
@@ -244,7 +244,7 @@ fn a_missing_process_is_an_error_in_one_line() {
 }
 
 #[test]
-fn the_status_is_the_place_of_the_required_reads() {
+fn the_status_is_the_location_of_the_required_reads() {
     let Some((_, out, _)) = run("--json") else {
         return;
     };
@@ -252,7 +252,7 @@ fn the_status_is_the_place_of_the_required_reads() {
     if !json["unproved"].is_null() {
         return not_run_here(Need::Seccomp, "nothing can be proved");
     }
-    if json["supervisor"] == "guest-kernel" && json["reads"][0]["place"] == "kernel" {
+    if json["supervisor"] == "guest-kernel" && json["measurements"][0]["location"] == "kernel" {
         return not_run("the vDSO of user-mode Linux makes system calls");
     }
     // The coarse clocks need no counter, but a vDSO with names.

@@ -50,8 +50,8 @@ fn prometheus_reads_the_metrics() {
     let expected = format!("gauge vdso_doctor_status [] {}.0", status.unwrap());
     assert!(new.contains(&&*expected), "{out}");
     let cpu_time = "('clock', 'CLOCK_THREAD_CPUTIME_ID'), ('function', 'clock_gettime')";
-    let place = format!("gauge vdso_doctor_in_user_space [{cpu_time}] 0.0");
-    assert!(status != Some(1) || new.contains(&&*place), "{out}");
+    let location = format!("gauge vdso_doctor_in_user_space [{cpu_time}] 0.0");
+    assert!(status != Some(1) || new.contains(&&*location), "{out}");
     let is_timed = !run("")
         .unwrap()
         .1
@@ -82,17 +82,17 @@ fn an_unknown_place_is_no_sample() {
     let Some((status, text, error)) = ended(&mut doctor) else {
         return;
     };
-    let places = text
+    let locations = text
         .lines()
         .filter(|line| line.starts_with("vdso_doctor_in_user_space{"));
-    let places: Vec<_> = places.collect();
+    let locations: Vec<_> = locations.collect();
     assert!(
-        places.iter().all(|line| line.ends_with(" 0")),
+        locations.iter().all(|line| line.ends_with(" 0")),
         "{text}{error}"
     );
     // Without a vDSO the kernel answers each read for certain, so the status is 1. With one, only a
     // `getcpu` that the vDSO lacks is certain, and no clock.
-    let has_clock = places.iter().any(|line| line.contains("clock="));
+    let has_clock = locations.iter().any(|line| line.contains("clock="));
     assert!(status == Some(1) || !has_clock, "{text}{error}");
 }
 

@@ -7,7 +7,7 @@ use vdso_time::{ClockId, Errno, Route, Routes};
 /// One way to read a clock, or to ask about one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Read {
+pub enum Call {
     /// `time()`.
     Time,
     /// `gettimeofday()`.
@@ -24,7 +24,7 @@ pub enum Read {
 const CLOCKS: [std::ops::Range<i32>; 2] = [0..12, 16..24];
 
 /// Returns every read, in the order of the report. Auxiliary clocks only if this kernel has them.
-pub(crate) fn all() -> Vec<Read> {
+pub(crate) fn all() -> Vec<Call> {
     let is_known =
         |clock: &ClockId| clock.as_raw() < 12 || vdso_time::clock_gettime(*clock).is_ok();
     let clocks = || {
@@ -34,14 +34,14 @@ pub(crate) fn all() -> Vec<Read> {
             .map(ClockId::from_raw)
             .filter(is_known)
     };
-    let functions = [Read::Time, Read::Gettimeofday, Read::Getcpu].into_iter();
+    let functions = [Call::Time, Call::Gettimeofday, Call::Getcpu].into_iter();
     functions
-        .chain(clocks().map(Read::ClockGettime))
-        .chain(clocks().map(Read::ClockGetres))
+        .chain(clocks().map(Call::ClockGettime))
+        .chain(clocks().map(Call::ClockGetres))
         .collect()
 }
 
-impl Read {
+impl Call {
     /// The reads that a verdict is about by default.
     pub const USUAL: [Self; 2] = [
         Self::ClockGettime(ClockId::REALTIME),
@@ -110,13 +110,13 @@ impl Read {
     }
 }
 
-impl From<ClockId> for Read {
+impl From<ClockId> for Call {
     fn from(clock: ClockId) -> Self {
         Self::ClockGettime(clock)
     }
 }
 
-impl fmt::Display for Read {
+impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.clock() {
             Some(clock) => f.pad(&format!("{}({clock:?})", self.function())),

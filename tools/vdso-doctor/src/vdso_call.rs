@@ -7,25 +7,25 @@ use std::ptr::null_mut;
 use vdso_time::ClockId;
 use vdso_time::vdso::{Functions, VdsoFn};
 
-use crate::read::Read;
+use crate::call::Call;
 
 /// A function of the vDSO, and the clock that it is given.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Function {
+pub(crate) struct VdsoCall {
     pointer: VdsoFn,
     clock: ClockId,
 }
 
-impl Function {
+impl VdsoCall {
     /// Returns the function that answers a read.
-    pub(crate) fn of(read: Read, functions: &Functions) -> Option<Self> {
+    pub(crate) fn of(read: Call, functions: &Functions) -> Option<Self> {
         // If a function has no symbol of its own, clock_gettime answers it, as in vdso-time.
         let (pointer, clock) = match read {
-            Read::Time => (functions.time, ClockId::REALTIME_COARSE),
-            Read::Gettimeofday => (functions.gettimeofday, ClockId::REALTIME),
-            Read::Getcpu => (functions.getcpu, ClockId::REALTIME),
-            Read::ClockGettime(clock) => (functions.clock_gettime, clock),
-            Read::ClockGetres(clock) => (functions.clock_getres, clock),
+            Call::Time => (functions.time, ClockId::REALTIME_COARSE),
+            Call::Gettimeofday => (functions.gettimeofday, ClockId::REALTIME),
+            Call::Getcpu => (functions.getcpu, ClockId::REALTIME),
+            Call::ClockGettime(clock) => (functions.clock_gettime, clock),
+            Call::ClockGetres(clock) => (functions.clock_getres, clock),
         };
         Some(Self {
             pointer: pointer?,
