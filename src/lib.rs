@@ -23,6 +23,7 @@
 //! | many intervals, on the CPU's counter | the package [`vdso-time-counter`] |
 //! | any clock of clock_gettime(2) | [`clock_gettime()`] |
 //! | the time of a clock of your own, in tests | [`MonotonicClock`], [`WallClock`] |
+//! | a clock that is chosen at run time | [`InstantSource`], [`SystemTimeSource`] |
 //!
 //! [`routes()`] reports whether the vDSO answers, and why not. [`warm_up()`] makes the first call
 //! before a sandbox. [`vdso`] and [`elf`] give access to the image itself.
@@ -106,8 +107,8 @@ pub use routes::{Route, Routes};
 pub use types::{ClockId, Cpu, ParseClockIdError, Timespec, Timeval};
 
 pub use clocks::{
-    Instant, Monotonic, MonotonicClock, MonotonicCoarse, Realtime, RealtimeCoarse, SystemTime,
-    SystemTimeError, UNIX_EPOCH, WallClock,
+    Instant, InstantSource, Monotonic, MonotonicClock, MonotonicCoarse, Realtime, RealtimeCoarse,
+    SameScale, SystemTime, SystemTimeError, SystemTimeSource, UNIX_EPOCH, WallClock,
 };
 #[cfg(vdso_time_clock)]
 pub use sys::{

@@ -10,11 +10,13 @@ use crate::errno::Errno;
 /// The type has the fields `time` and `clock`. The type of `time` has methods of the same names as
 /// those that call it here.
 macro_rules! time_of_a_clock {
-    ($Time:ident of $Inner:ident, $Nanos:ident, $Coarse:ident, $clock:literal) => {
+    ($Time:ident of $Inner:ident, $Nanos:ident, $Scale:ident, $clock:literal) => {
         impl $Time {
             #[doc = concat!("Creates a time of `", $clock, "` from nanoseconds since its zero.")]
             ///
-            /// `from_clock_nanos` does the same for any clock.
+            /// [`from_clock_nanos`](Self::from_clock_nanos) does the same for any clock. Two functions
+            /// are needed because Rust does not use the default clock for inference: with one,
+            /// `let time = from_nanos(5)` would have to name it.
             ///
             /// # Panics
             ///
@@ -94,20 +96,20 @@ macro_rules! time_of_a_clock {
             }
         }
 
-        impl From<$Time<$Coarse>> for $Time {
-            #[doc = concat!("Converts a time of `", $clock, "_COARSE` to the same time of `", $clock, "`.")]
+        impl<C: SameScale<$Scale>> From<$Time<C>> for $Time {
+            #[doc = concat!("Converts a time of a clock on the scale of `", $clock, "`.")]
             #[inline]
-            fn from(time: $Time<$Coarse>) -> Self {
+            fn from(time: $Time<C>) -> Self {
                 Self::new(time.time)
             }
         }
 
         /// Requires the feature `std`.
         #[cfg(feature = "std")]
-        impl From<$Time<$Coarse>> for std::time::$Time {
-            #[doc = concat!("Converts a time of `", $clock, "_COARSE`, as one of `", $clock, "`.")]
+        impl<C: SameScale<$Scale>> From<$Time<C>> for std::time::$Time {
+            #[doc = concat!("Converts a time of a clock on the scale of `", $clock, "`, as one of that clock.")]
             #[track_caller]
-            fn from(time: $Time<$Coarse>) -> Self {
+            fn from(time: $Time<C>) -> Self {
                 <$Time>::from(time).into()
             }
         }
@@ -191,43 +193,13 @@ macro_rules! time_of_a_clock {
     };
 }
 
-/// Defines the trait of the clocks whose times have this type.
-macro_rules! clock_trait {
-    ($(#[$doc:meta])* pub trait $Clock:ident of $Time:ident;) => {
-        $(#[$doc])*
-        pub trait $Clock: Sized {
-            /// Returns the current time, or the error of the clock.
-            ///
-            /// # Errors
-            ///
-            /// For a kernel clock, those of [`clock_gettime`](crate::clock_gettime).
-            fn try_now() -> Result<$Time<Self>, Errno>;
-
-            /// Returns the current time.
-            ///
-            /// # Panics
-            ///
-            /// If `try_now` returns an error.
-            #[inline]
-            #[must_use]
-            #[track_caller]
-            fn now() -> $Time<Self> {
-                match Self::try_now() {
-                    Ok(now) => now,
-                    Err(error) => refused::<Self>(error),
-                }
-            }
-        }
-    };
-}
-
-pub(super) use {clock_trait, time_of_a_clock};
+pub(super) use time_of_a_clock;
 
 /// Panics in `now` of clock `C`.
 #[cold]
 #[inline(never)]
 #[track_caller]
-pub(super) fn refused<C>(error: Errno) -> ! {
+pub(super) fn cannot_read<C: ?Sized>(error: Errno) -> ! {
     panic!(
         "cannot read {}: {error} (try_now() returns this error)",
         type_name::<C>()

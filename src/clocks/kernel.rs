@@ -1,57 +1,162 @@
-//! The kernel's clocks: one list. Here it makes a type of each, and in `reads.rs` its methods.
+//! The kernel's clocks.
 
-/// Gives the clocks to a macro: of each its documentation, the condition under which there is one
-/// (std's clocks are fewer), its trait, the type of its times, its own type and its id.
+use core::marker::PhantomData;
+
+#[cfg(vdso_time_clock)]
+use super::common::cannot_read;
+#[cfg(vdso_time_clock)]
+use super::monotonic::{Instant, MonotonicClock};
+use super::scale::SameScale;
+#[cfg(vdso_time_clock)]
+use super::source::{InstantSource, SystemTimeSource};
+#[cfg(vdso_time_clock)]
+use super::wall::{SystemTime, WallClock};
+#[cfg(vdso_time_clock)]
+use crate::errno::Errno;
+#[cfg(vdso_time_clock)]
+use crate::sys::calls;
+#[cfg(vdso_time_clock)]
+use crate::types::ClockId;
+
+/// Defines clocks, and their reads where there is a clock to read.
+///
+/// Each is a struct of its own, with the trait of its type and of its value, the type of its times
+/// and its id. The reads stand beside the struct and are not made of another macro, because rustc
+/// prints their path and each macro in between in the errors of a user's program.
 macro_rules! clocks {
-    ($make:ident) => {
-        $make! {
-            /// `CLOCK_MONOTONIC`: slewed by NTP, never set. It stops while the system is suspended.
-            MonotonicClock, Instant, Monotonic = MONOTONIC;
-            /// `CLOCK_MONOTONIC_COARSE`: `CLOCK_MONOTONIC` at the last timer tick, usually at most
-            /// 10 ms ago. A read uses no counter.
+    ($(
+        $(#[$attribute:meta])*
+        pub struct $Clock:ident $(($field:ty))?: $Trait:ident, $Source:ident, $Time:ident = $ID:ident;
+    )+) => {$(
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $Clock $(($field))?;
+
+        #[cfg(vdso_time_clock)]
+        impl $Clock {
+            /// Returns the time of this clock.
             ///
-            /// Its times convert `into` an [`Instant`](crate::Instant).
-            MonotonicClock, Instant, MonotonicCoarse = MONOTONIC_COARSE;
-            /// `CLOCK_REALTIME`: the wall clock, UTC without leap seconds. It can step, and it
-            /// counts while the system is suspended.
-            WallClock, SystemTime, Realtime = REALTIME;
-            /// `CLOCK_REALTIME_COARSE`: `CLOCK_REALTIME` at the last timer tick, usually at most
-            /// 10 ms ago. A read uses no counter.
+            /// # Panics
             ///
-            /// Its times convert `into` a [`SystemTime`](crate::SystemTime).
-            WallClock, SystemTime, RealtimeCoarse = REALTIME_COARSE;
-            /// `CLOCK_MONOTONIC_RAW`: the hardware's own rate, not slewed. It stops while the
-            /// system is suspended.
-            [vdso_time_linux] MonotonicClock, Instant, MonotonicRaw = MONOTONIC_RAW;
-            /// `CLOCK_BOOTTIME`: `CLOCK_MONOTONIC` that also counts while the system is suspended.
-            [vdso_time_linux] MonotonicClock, Instant, Boottime = BOOTTIME;
-            /// `CLOCK_PROCESS_CPUTIME_ID`: the CPU time that all threads of this process used.
+            /// If the clock cannot be read. `try_now` returns the error.
+            #[inline]
+            #[must_use]
+            #[track_caller]
+            pub fn now() -> $Time<Self> {
+                match Self::try_now() {
+                    Ok(now) => now,
+                    Err(error) => cannot_read::<Self>(error),
+                }
+            }
+
+            /// Returns the time of this clock, or the error of the read.
             ///
-            /// A read is a system call. A forked child begins at 0, so its parent's times are in
-            /// its future.
-            [vdso_time_linux] MonotonicClock, Instant, ProcessCpuTime = PROCESS_CPUTIME;
-            /// `CLOCK_THREAD_CPUTIME_ID`: the CPU time that the calling thread used.
+            /// # Errors
             ///
-            /// A read is a system call. Each thread has its own clock, so times of two threads
-            /// cannot be compared.
-            [vdso_time_linux] MonotonicClock, Instant, ThreadCpuTime = THREAD_CPUTIME;
-            /// `CLOCK_TAI`: International Atomic Time, which counts leap seconds.
-            ///
-            /// It is the same as `CLOCK_REALTIME` until NTP sets its offset. It can step.
-            [vdso_time_linux] WallClock, SystemTime, Tai = TAI;
+            /// Those of [`clock_gettime`](crate::clock_gettime).
+            #[inline]
+            pub fn try_now() -> Result<$Time<Self>, Errno> {
+                calls::clock_gettime(ClockId::$ID).map($Time::from_kernel)
+            }
         }
-    };
+
+        #[cfg(vdso_time_clock)]
+        impl $Trait for $Clock {
+            #[inline]
+            fn try_now() -> Result<$Time<Self>, Errno> {
+                Self::try_now()
+            }
+        }
+
+        #[cfg(vdso_time_clock)]
+        impl $Source<Self> for $Clock {
+            #[inline]
+            fn try_now(&self) -> Result<$Time<Self>, Errno> {
+                Self::try_now()
+            }
+        }
+    )+};
 }
 
-macro_rules! types {
-    ($($(#[$doc:meta])* $([$cfg:meta])? $Trait:ident, $Time:ident, $Clock:ident = $ID:ident;)*) => {$(
-        $(#[$doc])*
-        $(#[cfg($cfg)])?
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $Clock {}
-    )*};
+// std has these clocks on every system.
+clocks! {
+    /// `CLOCK_MONOTONIC`: slewed by NTP, never set. It stops while the system is suspended.
+    pub struct Monotonic: MonotonicClock, InstantSource, Instant = MONOTONIC;
+
+    /// `CLOCK_MONOTONIC_COARSE`: `CLOCK_MONOTONIC` at the last timer tick, usually at most 10 ms
+    /// ago. A read uses no counter.
+    ///
+    /// Its times convert `into` an [`Instant`](crate::Instant).
+    pub struct MonotonicCoarse: MonotonicClock, InstantSource, Instant = MONOTONIC_COARSE;
+
+    /// `CLOCK_REALTIME`: the wall clock, UTC without leap seconds. It can step, and it counts while
+    /// the system is suspended.
+    pub struct Realtime: WallClock, SystemTimeSource, SystemTime = REALTIME;
+
+    /// `CLOCK_REALTIME_COARSE`: `CLOCK_REALTIME` at the last timer tick, usually at most 10 ms ago.
+    /// A read uses no counter.
+    ///
+    /// Its times convert `into` a [`SystemTime`](crate::SystemTime) and std's, and so into the
+    /// types of chrono, jiff and time:
+    ///
+    /// ```
+    /// # #[cfg(feature = "std")] {
+    /// use vdso_time::RealtimeCoarse;
+    ///
+    /// let now = std::time::SystemTime::from(RealtimeCoarse::now());
+    /// // chrono::DateTime::<chrono::Utc>::from(now)
+    /// # assert!(now > std::time::UNIX_EPOCH);
+    /// # }
+    /// ```
+    pub struct RealtimeCoarse: WallClock, SystemTimeSource, SystemTime = REALTIME_COARSE;
 }
 
-clocks!(types);
+#[cfg(vdso_time_linux)]
+clocks! {
+    /// `CLOCK_MONOTONIC_RAW`: the hardware's own rate, not slewed. It stops while the system is
+    /// suspended.
+    pub struct MonotonicRaw: MonotonicClock, InstantSource, Instant = MONOTONIC_RAW;
 
-pub(super) use clocks;
+    /// `CLOCK_BOOTTIME`: `CLOCK_MONOTONIC` that also counts while the system is suspended.
+    pub struct Boottime: MonotonicClock, InstantSource, Instant = BOOTTIME;
+
+    /// `CLOCK_PROCESS_CPUTIME_ID`: the CPU time that all threads of this process used.
+    ///
+    /// A read is a system call. A forked child begins at 0, so its parent's times are in its
+    /// future.
+    pub struct ProcessCpuTime: MonotonicClock, InstantSource, Instant = PROCESS_CPUTIME;
+
+    /// `CLOCK_THREAD_CPUTIME_ID`: the CPU time that the calling thread used.
+    ///
+    /// A read is a system call. Each thread has its own clock, so a time has no meaning in another
+    /// thread. Therefore neither the clock nor its times are [`Send`] or [`Sync`]:
+    ///
+    /// ```compile_fail,E0277
+    /// use vdso_time::ThreadCpuTime;
+    ///
+    /// let start = ThreadCpuTime::now();
+    /// std::thread::spawn(move || start.elapsed());
+    /// ```
+    ///
+    /// A duration can go to another thread:
+    ///
+    /// ```
+    /// use vdso_time::ThreadCpuTime;
+    ///
+    /// let start = ThreadCpuTime::now();
+    /// let used = start.elapsed();
+    /// std::thread::spawn(move || println!("{used:?}")).join().unwrap();
+    /// ```
+    ///
+    /// The value is `ThreadCpuTime::default()`.
+    pub struct ThreadCpuTime(PhantomData<*const ()>):
+        MonotonicClock, InstantSource, Instant = THREAD_CPUTIME;
+
+    /// `CLOCK_TAI`: International Atomic Time, which counts leap seconds.
+    ///
+    /// It is the same as `CLOCK_REALTIME` until NTP sets its offset. It can step.
+    pub struct Tai: WallClock, SystemTimeSource, SystemTime = TAI;
+}
+
+impl SameScale<Monotonic> for MonotonicCoarse {}
+impl SameScale<Realtime> for RealtimeCoarse {}

@@ -5,14 +5,15 @@
 //!
 //! `Instant::now` and `SystemTime::UNIX_EPOCH` exist for the default clock only. Rust does not use
 //! a default type parameter for inference, so `Instant::now()` compiles only if one clock has it.
-//! Other clocks have `now` on their marker: `Boottime::now()`.
+//! Other clocks have `now` on their own type: `Boottime::now()`. For the same reason `from_nanos`
+//! is a function of the default clock, and `from_clock_nanos` one of any clock.
 
 mod common;
 mod kernel;
 mod kernel_time;
 mod monotonic;
-#[cfg(vdso_time_clock)]
-mod reads;
+mod scale;
+mod source;
 #[cfg(feature = "std")]
 mod std_times;
 mod unix_time;
@@ -20,4 +21,6 @@ mod wall;
 
 pub use kernel::*;
 pub use monotonic::{Instant, MonotonicClock};
+pub use scale::SameScale;
+pub use source::{InstantSource, SystemTimeSource};
 pub use wall::{SystemTime, SystemTimeError, UNIX_EPOCH, WallClock};

@@ -4,10 +4,15 @@ use core::marker::PhantomData;
 use core::ops::Sub;
 use core::time::Duration;
 
-use super::common::{clock_trait, refused, time_of_a_clock};
-use super::kernel::{Monotonic, MonotonicCoarse};
+use super::common::{cannot_read, time_of_a_clock};
+use super::kernel::Monotonic;
 use super::kernel_time::KernelTime;
+use super::scale::SameScale;
 use crate::errno::Errno;
+#[cfg(vdso_time_clock)]
+use crate::sys::calls;
+#[cfg(vdso_time_clock)]
+use crate::types::ClockId;
 use crate::types::{Timespec, operators};
 
 /// A time of a clock that never goes back, by default [`Monotonic`].
@@ -40,9 +45,8 @@ use crate::types::{Timespec, operators};
 /// ```
 /// use vdso_time::{Boottime, Instant};
 ///
-/// const BOOT: Instant<Boottime> = Instant::from_clock_nanos(0);
 /// let start = Boottime::now();
-/// println!("{:?} since boot, suspended time included", start - BOOT);
+/// println!("{:?} since boot, suspended time included", start - Instant::EPOCH);
 /// ```
 ///
 /// Times of different clocks cannot be mixed:
@@ -51,14 +55,81 @@ use crate::types::{Timespec, operators};
 /// use vdso_time::{Boottime, Instant, Monotonic};
 ///
 /// let monotonic: Instant<Monotonic> = Instant::now();
-/// let mixed = Boottime::now() - monotonic;
+/// let mixed = Boottime::now().duration_since(monotonic);
 /// ```
 pub struct Instant<C = Monotonic> {
     time: KernelTime,
-    clock: PhantomData<fn() -> C>,
+    /// `C` itself, so that a time crosses threads only if its clock may.
+    clock: PhantomData<C>,
 }
 
-time_of_a_clock!(Instant of KernelTime, i64, MonotonicCoarse, "CLOCK_MONOTONIC");
+#[cfg(vdso_time_clock)]
+impl Instant {
+    /// Returns the time of `CLOCK_MONOTONIC`.
+    ///
+    /// # Panics
+    ///
+    /// If the clock cannot be read. `try_now` returns the error.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn now() -> Self {
+        match Self::try_now() {
+            Ok(now) => now,
+            Err(error) => cannot_read::<Monotonic>(error),
+        }
+    }
+
+    /// Returns the time of `CLOCK_MONOTONIC`, or the error of the read.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`clock_gettime`](crate::clock_gettime).
+    #[inline]
+    pub fn try_now() -> Result<Self, Errno> {
+        calls::clock_gettime(ClockId::MONOTONIC).map(Self::from_kernel)
+    }
+}
+
+time_of_a_clock!(Instant of KernelTime, i64, Monotonic, "CLOCK_MONOTONIC");
+
+impl Instant {
+    /// Creates a time of `CLOCK_MONOTONIC` from milliseconds since its zero.
+    ///
+    /// For another clock, add a [`Duration`] to its [`EPOCH`](Self::EPOCH).
+    ///
+    /// # Panics
+    ///
+    /// If the time is more than 292 years before or after the zero.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub const fn from_millis(millis: i64) -> Self {
+        Self::from_nanos(nanos(millis, 1_000_000))
+    }
+
+    /// Creates a time of `CLOCK_MONOTONIC` from microseconds since its zero.
+    ///
+    /// For another clock, add a [`Duration`] to its [`EPOCH`](Self::EPOCH).
+    ///
+    /// # Panics
+    ///
+    /// If the time is more than 292 years before or after the zero.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub const fn from_micros(micros: i64) -> Self {
+        Self::from_nanos(nanos(micros, 1_000))
+    }
+}
+
+/// Returns the nanoseconds in this many units, or panics if they do not fit.
+#[track_caller]
+const fn nanos(units: i64, nanos_per_unit: i64) -> i64 {
+    units
+        .checked_mul(nanos_per_unit)
+        .expect("an `Instant` is at most 292 years from its zero")
+}
 
 impl<C: MonotonicClock> Instant<C> {
     /// Returns the duration since this time, or 0 if it is in the future.
@@ -75,7 +146,42 @@ impl<C: MonotonicClock> Instant<C> {
 }
 
 impl<C> Instant<C> {
+    /// The clock's zero, for which the argument of a method names the clock.
+    ///
+    /// The zero of `CLOCK_MONOTONIC` is boot; where std's clocks answer, it is the first read.
+    ///
+    /// # Examples
+    ///
+    /// The seconds since the zero as a floating-point number:
+    ///
+    /// ```
+    /// use vdso_time::{Boottime, Instant};
+    ///
+    /// let uptime = (Instant::now() - Instant::EPOCH).as_secs_f64();
+    /// assert!((Boottime::now() - Instant::EPOCH).as_secs_f64() >= uptime);
+    /// ```
+    pub const EPOCH: Self = Self::from_clock_nanos(0);
+
     /// Creates a time of clock `C` from nanoseconds since its zero.
+    ///
+    /// # Examples
+    ///
+    /// A clock of your own makes its times with it:
+    ///
+    /// ```
+    /// use vdso_time::{Errno, Instant, MonotonicClock};
+    ///
+    /// struct Timer;
+    ///
+    /// impl MonotonicClock for Timer {
+    ///     fn try_now() -> Result<Instant<Self>, Errno> {
+    ///         let micros = 7; // a register of the hardware, say
+    ///         Ok(Instant::from_clock_nanos(micros * 1000))
+    ///     }
+    /// }
+    ///
+    /// assert_eq!(Timer::now().as_nanos(), 7000);
+    /// ```
     #[inline]
     #[must_use]
     pub const fn from_clock_nanos(nanos: i64) -> Self {
@@ -84,7 +190,7 @@ impl<C> Instant<C> {
 
     /// Returns the nanoseconds since the clock's zero, negative before it.
     ///
-    /// The zero of `CLOCK_MONOTONIC` is boot; where std's clocks answer, it is the first read.
+    /// `(time - Instant::EPOCH).as_secs_f64()` returns seconds; see [`EPOCH`](Instant::EPOCH).
     #[inline]
     #[must_use]
     pub const fn as_nanos(self) -> i64 {
@@ -131,46 +237,84 @@ impl<C> Sub for Instant<C> {
     }
 }
 
-clock_trait! {
-    /// A clock that never goes back: its times are [`Instant`]s.
+/// A clock that never goes back: its times are [`Instant`]s.
+///
+/// The kernel's are [`Monotonic`], [`MonotonicCoarse`] and, on Linux, `MonotonicRaw`,
+/// `Boottime`, `ProcessCpuTime` and `ThreadCpuTime`. They have the same methods without the
+/// trait, so import it only for generic code, and for a clock of your own.
+///
+/// # Examples
+///
+/// A test moves the time of its own thread:
+///
+/// ```
+/// use std::cell::Cell;
+/// use vdso_time::{Duration, Errno, Instant, MonotonicClock};
+///
+/// fn has_expired<C: MonotonicClock>(start: Instant<C>) -> bool {
+///     start.elapsed() > Duration::from_secs(3600)
+/// }
+///
+/// struct TestClock;
+///
+/// thread_local! {
+///     static NOW: Cell<Instant<TestClock>> = const { Cell::new(Instant::EPOCH) };
+/// }
+///
+/// impl MonotonicClock for TestClock {
+///     fn try_now() -> Result<Instant<Self>, Errno> {
+///         Ok(NOW.get())
+///     }
+/// }
+///
+/// let start = TestClock::now();
+/// assert!(!has_expired(start));
+/// NOW.set(start + Duration::from_secs(3601));
+/// assert!(has_expired(start));
+/// ```
+///
+/// The functions have no `self`: a clock is a type, and so costs a struct that is generic over it
+/// no field. Therefore there is no `dyn MonotonicClock` (E0038), and all tests of a process share
+/// the time of such a clock. For a clock that is chosen when the program runs, and for a mock that
+/// each test has for itself, use [`InstantSource`](crate::InstantSource), which is a trait of
+/// values. Both can be imported, even where a clock of your own has only one of them:
+///
+/// ```
+/// # use vdso_time::{Errno, Instant};
+/// use vdso_time::{InstantSource, Monotonic, MonotonicClock};
+///
+/// struct Turn;
+///
+/// impl MonotonicClock for Turn {
+///     fn try_now() -> Result<Instant<Self>, Errno> {
+///         Ok(Instant::EPOCH)
+///     }
+/// }
+///
+/// let source: &dyn InstantSource = &Monotonic;
+/// assert_eq!(Turn::now(), Instant::EPOCH);
+/// assert!(source.now() <= Instant::now());
+/// ```
+pub trait MonotonicClock: Sized {
+    /// Returns the current time, or the error of the clock.
     ///
-    /// The kernel's are [`Monotonic`], [`MonotonicCoarse`] and, on Linux, `MonotonicRaw`,
-    /// `Boottime`, `ProcessCpuTime` and `ThreadCpuTime`. They have the same methods without the
-    /// trait, so import it only for generic code, and for a clock of your own.
+    /// # Errors
     ///
-    /// # Examples
+    /// For a kernel clock, those of [`clock_gettime`](crate::clock_gettime).
+    fn try_now() -> Result<Instant<Self>, Errno>;
+
+    /// Returns the current time.
     ///
-    /// A test moves the time of its own thread:
+    /// # Panics
     ///
-    /// ```
-    /// use std::cell::Cell;
-    /// use vdso_time::{Duration, Errno, Instant, MonotonicClock};
-    ///
-    /// fn has_expired<C: MonotonicClock>(start: Instant<C>) -> bool {
-    ///     start.elapsed() > Duration::from_secs(3600)
-    /// }
-    ///
-    /// enum TestClock {}
-    ///
-    /// const START: Instant<TestClock> = Instant::from_clock_nanos(0);
-    ///
-    /// thread_local! {
-    ///     static NOW: Cell<Instant<TestClock>> = const { Cell::new(START) };
-    /// }
-    ///
-    /// impl MonotonicClock for TestClock {
-    ///     fn try_now() -> Result<Instant<Self>, Errno> {
-    ///         Ok(NOW.get())
-    ///     }
-    /// }
-    ///
-    /// assert!(!has_expired(START));
-    /// NOW.set(START + Duration::from_secs(3601));
-    /// assert!(has_expired(START));
-    /// ```
-    ///
-    /// A clock is a type, so there is no `dyn MonotonicClock`. A program that chooses its clock at
-    /// run time keeps the function in a field: `fn() -> Instant`, which may be `Instant::now`, or a
-    /// `Box<dyn Fn() -> Instant>`.
-    pub trait MonotonicClock of Instant;
+    /// If `try_now` returns an error.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    fn now() -> Instant<Self> {
+        match Self::try_now() {
+            Ok(now) => now,
+            Err(error) => cannot_read::<Self>(error),
+        }
+    }
 }

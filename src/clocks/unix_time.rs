@@ -25,6 +25,14 @@ impl UnixTime {
         }
     }
 
+    /// Creates a time from units, `per_second` in a second. It always fits.
+    #[inline]
+    pub(super) const fn from_units(units: i64, per_second: u32) -> Self {
+        let seconds = units.div_euclid(per_second as i64);
+        let below = units.rem_euclid(per_second as i64) as u32;
+        Self::new(seconds, below * (1_000_000_000 / per_second))
+    }
+
     /// Creates a time from the kernel's answer, which is well-formed.
     #[inline]
     pub(super) const fn from_kernel(time: Timespec) -> Self {

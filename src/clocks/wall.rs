@@ -4,10 +4,15 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
 
-use super::common::{clock_trait, refused, time_of_a_clock};
-use super::kernel::{Realtime, RealtimeCoarse};
+use super::common::{cannot_read, time_of_a_clock};
+use super::kernel::Realtime;
+use super::scale::SameScale;
 use super::unix_time::UnixTime;
 use crate::errno::Errno;
+#[cfg(vdso_time_clock)]
+use crate::sys::calls;
+#[cfg(vdso_time_clock)]
+use crate::types::ClockId;
 use crate::types::{Timespec, Timeval, operators};
 
 /// A time of a clock that can be set, by default [`Realtime`].
@@ -51,19 +56,80 @@ use crate::types::{Timespec, Timeval, operators};
 /// ```
 pub struct SystemTime<C = Realtime> {
     time: UnixTime,
-    clock: PhantomData<fn() -> C>,
+    /// `C` itself, so that a time crosses threads only if its clock may.
+    clock: PhantomData<C>,
 }
 
 /// The zero of `CLOCK_REALTIME`, as [`SystemTime::UNIX_EPOCH`]: 1970-01-01 00:00:00 UTC.
 pub const UNIX_EPOCH: SystemTime = SystemTime::UNIX_EPOCH;
 
-time_of_a_clock!(SystemTime of UnixTime, i128, RealtimeCoarse, "CLOCK_REALTIME");
+#[cfg(vdso_time_clock)]
+impl SystemTime {
+    /// Returns the time of `CLOCK_REALTIME`.
+    ///
+    /// # Panics
+    ///
+    /// If the clock cannot be read. `try_now` returns the error.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn now() -> Self {
+        match Self::try_now() {
+            Ok(now) => now,
+            Err(error) => cannot_read::<Realtime>(error),
+        }
+    }
+
+    /// Returns the time of `CLOCK_REALTIME`, or the error of the read.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`clock_gettime`](crate::clock_gettime).
+    #[inline]
+    pub fn try_now() -> Result<Self, Errno> {
+        calls::clock_gettime(ClockId::REALTIME).map(Self::from_kernel)
+    }
+}
+
+time_of_a_clock!(SystemTime of UnixTime, i128, Realtime, "CLOCK_REALTIME");
 
 impl SystemTime {
     /// The zero of `CLOCK_REALTIME`: 1970-01-01 00:00:00 UTC.
     ///
-    /// [`EPOCH`](SystemTime::EPOCH) is the zero of any clock.
+    /// [`EPOCH`](SystemTime::EPOCH) is the zero of any clock. Two constants are needed because Rust
+    /// does not use the default clock for inference.
     pub const UNIX_EPOCH: Self = Self::EPOCH;
+
+    /// Creates a time from seconds since 1970, as [`as_secs`](Self::as_secs) returns them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::{Duration, SystemTime};
+    ///
+    /// const RELEASE: SystemTime = SystemTime::from_secs(1_431_648_000);
+    /// assert_eq!(SystemTime::UNIX_EPOCH + Duration::from_secs(1_431_648_000), RELEASE);
+    /// assert_eq!(SystemTime::from_secs(-1).as_secs(), -1);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn from_secs(secs: i64) -> Self {
+        Self::new(UnixTime::new(secs, 0))
+    }
+
+    /// Creates a time from milliseconds since 1970, as [`as_millis`](Self::as_millis) returns them.
+    #[inline]
+    #[must_use]
+    pub const fn from_millis(millis: i64) -> Self {
+        Self::new(UnixTime::from_units(millis, 1_000))
+    }
+
+    /// Creates a time from microseconds since 1970, as [`as_micros`](Self::as_micros) returns them.
+    #[inline]
+    #[must_use]
+    pub const fn from_micros(micros: i64) -> Self {
+        Self::new(UnixTime::from_units(micros, 1_000_000))
+    }
 }
 
 impl<C: WallClock> SystemTime<C> {
@@ -154,6 +220,29 @@ impl<C> SystemTime<C> {
         self.time.timespec().as_nanos()
     }
 
+    /// Returns the whole milliseconds after [`as_secs`](SystemTime::as_secs), below 1,000.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::SystemTime;
+    ///
+    /// let time = SystemTime::from_millis(-1_500); // half a second after second -2
+    /// assert_eq!((time.as_secs(), time.subsec_millis()), (-2, 500));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn subsec_millis(self) -> u32 {
+        self.subsec_nanos() / 1_000_000
+    }
+
+    /// Returns the whole microseconds after [`as_secs`](SystemTime::as_secs), below 1,000,000.
+    #[inline]
+    #[must_use]
+    pub const fn subsec_micros(self) -> u32 {
+        self.subsec_nanos() / 1_000
+    }
+
     /// Returns the nanoseconds after [`as_secs`](SystemTime::as_secs), below 1,000,000,000.
     #[inline]
     #[must_use]
@@ -168,7 +257,8 @@ impl<C> SystemTime<C> {
     /// If `earlier` is later. The error has the distance.
     #[inline]
     pub const fn duration_since(&self, earlier: Self) -> Result<Duration, SystemTimeError> {
-        let (this, earlier) = (self.time.since_earliest(), earlier.time.since_earliest());
+        let this = self.time.since_earliest();
+        let earlier = earlier.time.since_earliest();
         match this.checked_sub(earlier) {
             Some(distance) => Ok(distance),
             None => Err(SystemTimeError(earlier.abs_diff(this))),
@@ -210,30 +300,50 @@ impl fmt::Display for SystemTimeError {
 
 impl core::error::Error for SystemTimeError {}
 
-clock_trait! {
-    /// A clock that can be set, and so can go back: its times are [`SystemTime`]s.
+/// A clock that can be set, and so can go back: its times are [`SystemTime`]s.
+///
+/// The kernel's are [`Realtime`], [`RealtimeCoarse`] and, on Linux, `Tai`. They have the same
+/// methods without the trait, so import it only for generic code, and for a clock of your own;
+/// [`MonotonicClock`](crate::MonotonicClock) has an example whose time moves.
+///
+/// # Examples
+///
+/// A clock of the kernel that has no type here:
+///
+/// ```
+/// use vdso_time::{ClockId, Errno, SystemTime, WallClock, clock_gettime};
+///
+/// /// Auxiliary clock 0, since Linux 6.17. It can be set.
+/// struct Aux0;
+///
+/// impl WallClock for Aux0 {
+///     fn try_now() -> Result<SystemTime<Self>, Errno> {
+///         clock_gettime(ClockId::aux(0))?.try_into()
+///     }
+/// }
+///
+/// println!("{:?}", Aux0::try_now());
+/// ```
+pub trait WallClock: Sized {
+    /// Returns the current time, or the error of the clock.
     ///
-    /// The kernel's are [`Realtime`], [`RealtimeCoarse`] and, on Linux, `Tai`. They have the same
-    /// methods without the trait, so import it only for generic code, and for a clock of your own;
-    /// [`MonotonicClock`](crate::MonotonicClock) has an example whose time moves.
+    /// # Errors
     ///
-    /// # Examples
+    /// For a kernel clock, those of [`clock_gettime`](crate::clock_gettime).
+    fn try_now() -> Result<SystemTime<Self>, Errno>;
+
+    /// Returns the current time.
     ///
-    /// A clock of the kernel that has no type here:
+    /// # Panics
     ///
-    /// ```
-    /// use vdso_time::{ClockId, Errno, SystemTime, WallClock, clock_gettime};
-    ///
-    /// /// Auxiliary clock 0, since Linux 6.17. It can be set.
-    /// enum Aux0 {}
-    ///
-    /// impl WallClock for Aux0 {
-    ///     fn try_now() -> Result<SystemTime<Self>, Errno> {
-    ///         clock_gettime(ClockId::aux(0))?.try_into()
-    ///     }
-    /// }
-    ///
-    /// println!("{:?}", Aux0::try_now());
-    /// ```
-    pub trait WallClock of SystemTime;
+    /// If `try_now` returns an error.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    fn now() -> SystemTime<Self> {
+        match Self::try_now() {
+            Ok(now) => now,
+            Err(error) => cannot_read::<Self>(error),
+        }
+    }
 }

@@ -46,7 +46,7 @@ macro_rules! is_clock {
         )
     };
     ($Clock:ident, $id:ident) => {
-        is_clock!($Clock: MonotonicClock, $id, Instant::<$Clock>::from_clock_nanos(0).elapsed())
+        is_clock!($Clock: MonotonicClock, $id, Instant::<$Clock>::EPOCH.elapsed())
     };
     (wall $Clock:ident, $id:ident) => {
         is_clock!($Clock: WallClock, $id, SystemTime::<$Clock>::EPOCH.elapsed().unwrap())
@@ -72,13 +72,38 @@ fn a_marker_reads_its_clock() {
     assert!(SystemTime::from_nanos(i64::MAX.into()).elapsed().is_err());
 }
 
+/// Compares with nanoseconds in 128 bits, also where the time is before the zero.
 #[test]
-fn a_coarse_time_becomes_a_time_of_its_clock() {
-    for nanos in INSTANTS {
-        let instant: Instant = Instant::<MonotonicCoarse>::from_clock_nanos(nanos).into();
-        let time: SystemTime = SystemTime::<RealtimeCoarse>::from_clock_nanos(nanos.into()).into();
-        assert_eq!((instant.as_nanos(), time.as_nanos()), (nanos, nanos.into()));
+fn a_time_is_made_of_any_unit_and_gives_it_back() {
+    for number in [i64::MIN, -1_500_001, -1, 0, 1, 1_999_999, i64::MAX] {
+        let wide = i128::from(number);
+        let [secs, millis, micros] = [
+            SystemTime::from_secs(number),
+            SystemTime::from_millis(number),
+            SystemTime::from_micros(number),
+        ];
+        assert_eq!(secs.as_nanos(), wide * 1_000_000_000);
+        assert_eq!(millis.as_nanos(), wide * 1_000_000);
+        assert_eq!(micros.as_nanos(), wide * 1_000);
+        assert_eq!(secs.as_secs(), number);
+        assert_eq!(millis.as_millis(), number);
+        assert_eq!(micros.as_micros(), number);
+        assert_eq!(i128::from(millis.subsec_millis()), wide.rem_euclid(1000));
+        let below = wide.rem_euclid(1_000_000);
+        assert_eq!(i128::from(micros.subsec_micros()), below);
+        assert_eq!(i128::from(micros.subsec_millis()), below / 1000);
     }
+    for number in [-9_223_372_036_854, -1, 0, 9_223_372_036_854] {
+        assert_eq!(Instant::from_millis(number).as_nanos(), number * 1_000_000);
+        assert_eq!(Instant::from_micros(number).as_nanos(), number * 1_000);
+    }
+    for number in [i64::MIN, i64::MAX] {
+        for from in [Instant::from_millis, Instant::from_micros] {
+            assert_does(None, FAR, || from(number));
+        }
+    }
+    assert_eq!(Instant::<Frozen>::EPOCH.as_nanos(), 0);
+    assert_eq!(SystemTime::UNIX_EPOCH, SystemTime::from_secs(0));
 }
 
 /// A clock that stands, and one that a sandbox denies.
@@ -108,7 +133,7 @@ impl MonotonicClock for Denied {
 fn a_program_can_implement_its_own_clock() {
     assert_eq!(<Frozen as MonotonicClock>::now().elapsed(), Duration::ZERO);
     assert_eq!(
-        Instant::<Frozen>::from_clock_nanos(0).elapsed(),
+        Instant::<Frozen>::EPOCH.elapsed(),
         Duration::from_millis(1500)
     );
     let early = SystemTime::<Frozen>::EPOCH.elapsed().unwrap_err();
@@ -122,6 +147,7 @@ fn a_clock_that_is_denied_panics_with_the_error() {
     let _ = Denied::now();
 }
 
+const FAR: &str = "an `Instant` is at most 292 years from its zero";
 const ADDING: &str = "overflow when adding duration to instant";
 const SUBTRACTING: &str = "overflow when subtracting duration from instant";
 

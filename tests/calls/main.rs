@@ -11,6 +11,8 @@ mod ids;
 mod instant;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod live;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod sources;
 #[cfg(all(feature = "std", any(target_os = "linux", target_os = "android")))]
 mod std_conversions;
 mod tables;

@@ -1,0 +1,54 @@
+//! [`SameScale`]: the clocks whose times convert to those of another clock.
+
+/// A clock whose times are on the scale of clock `S`: the same number means the same moment.
+///
+/// Times of two clocks cannot be compared or subtracted, even on one scale, because one of the
+/// clocks can be behind the other: a coarse clock by a timer tick. But they convert. The times of a
+/// clock that is `SameScale<Monotonic>` convert `into` an [`Instant`], and with the feature `std`
+/// into [`std::time::Instant`]. The times of one that is `SameScale<Realtime>` convert into the two
+/// types called `SystemTime`.
+///
+/// [`MonotonicCoarse`], [`RealtimeCoarse`] and the clocks of the package `vdso-time-counter` are on
+/// these scales. `Boottime`, `MonotonicRaw` and `Tai` are not.
+///
+/// Implement it for a clock of your own only if its numbers are those of the other clock. It is a
+/// promise that the compiler cannot check: no conversion looks at the clocks.
+///
+/// [`Instant`]: crate::Instant
+/// [`MonotonicCoarse`]: crate::MonotonicCoarse
+/// [`RealtimeCoarse`]: crate::RealtimeCoarse
+/// [`std::time::Instant`]: https://doc.rust-lang.org/std/time/struct.Instant.html
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time::{Errno, Instant, Monotonic, MonotonicClock, MonotonicCoarse, SameScale};
+///
+/// /// The time at the last turn of an event loop, say.
+/// struct Turn;
+///
+/// impl MonotonicClock for Turn {
+///     fn try_now() -> Result<Instant<Self>, Errno> {
+///         Ok(Instant::from_clock_nanos(5))
+///     }
+/// }
+///
+/// impl SameScale<Monotonic> for Turn {}
+///
+/// fn deadline(start: impl Into<Instant>) -> Instant {
+///     start.into() + vdso_time::Duration::from_nanos(1)
+/// }
+///
+/// assert_eq!(deadline(Turn::now()), Instant::from_nanos(6));
+/// assert!(deadline(MonotonicCoarse::now()) < deadline(Instant::now()));
+/// ```
+///
+/// A clock on another scale does not convert:
+///
+/// ```compile_fail,E0277
+/// let mixed: vdso_time::Instant = vdso_time::Boottime::now().into();
+/// ```
+// `Monotonic` must never implement it for itself: `From<Instant<C>>` and core's `From<T> for T`
+// would be two conversions from `Instant` to `Instant`.
+#[diagnostic::on_unimplemented(message = "the times of `{Self}` are not on the scale of `{S}`")]
+pub trait SameScale<S> {}

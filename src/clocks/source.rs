@@ -1,0 +1,180 @@
+//! [`InstantSource`] and [`SystemTimeSource`]: a clock that is a value.
+
+#[cfg(feature = "std")]
+use std::{boxed::Box, sync::Arc};
+
+use super::common::cannot_read;
+use super::kernel::{Monotonic, Realtime};
+use super::monotonic::Instant;
+use super::wall::SystemTime;
+use crate::errno::Errno;
+
+/// A clock that is a value, whose times are those of clock `S`.
+///
+/// A [`MonotonicClock`] is a type, which a program chooses when it is compiled. An `InstantSource`
+/// is a value, which a program chooses when it runs: it can be a `dyn InstantSource`, and each test
+/// can have a mock of its own, whose time all threads of the test see.
+///
+/// The clocks of this crate are also values: [`Monotonic`] is an `InstantSource`,
+/// [`MonotonicCoarse`] an `InstantSource<MonotonicCoarse>`. So are references to sources, and with
+/// the feature `std` `Box` and `Arc`.
+///
+/// [`MonotonicClock`]: crate::MonotonicClock
+/// [`MonotonicCoarse`]: crate::MonotonicCoarse
+///
+/// # Examples
+///
+/// `S` names a clock of the program. It has no `MonotonicClock`, so `elapsed()`, which would read
+/// the kernel's clock and not the mock, does not compile:
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use vdso_time::{Duration, Errno, Instant, InstantSource, Monotonic};
+///
+/// struct AppTime;
+///
+/// struct Lease {
+///     clock: Arc<dyn InstantSource<AppTime> + Send + Sync>,
+///     end: Instant<AppTime>,
+/// }
+///
+/// impl Lease {
+///     fn has_expired(&self) -> bool {
+///         self.clock.now() >= self.end
+///     }
+/// }
+///
+/// /// The clock of the running program.
+/// impl InstantSource<AppTime> for Monotonic {
+///     fn try_now(&self) -> Result<Instant<AppTime>, Errno> {
+///         Ok(Instant::from_clock_nanos(Monotonic::try_now()?.as_nanos()))
+///     }
+/// }
+///
+/// /// The clock of a test.
+/// struct Mock(Mutex<Instant<AppTime>>);
+///
+/// impl InstantSource<AppTime> for Mock {
+///     fn try_now(&self) -> Result<Instant<AppTime>, Errno> {
+///         Ok(*self.0.lock().unwrap())
+///     }
+/// }
+///
+/// let mock = Arc::new(Mock(Mutex::new(Instant::EPOCH)));
+/// let end = mock.now() + Duration::from_secs(3600);
+/// let lease = Lease { clock: mock.clone(), end };
+/// assert!(!lease.has_expired());
+/// *mock.0.lock().unwrap() += Duration::from_secs(3601);
+/// std::thread::scope(|scope| {
+///     assert!(scope.spawn(|| lease.has_expired()).join().unwrap());
+/// });
+///
+/// let lease = Lease { clock: Arc::new(Monotonic), end };
+/// # _ = lease.has_expired();
+/// ```
+///
+/// ```compile_fail,E0599
+/// # use vdso_time::{Duration, Instant};
+/// # struct AppTime;
+/// fn age(start: Instant<AppTime>) -> Duration {
+///     start.elapsed() // of which clock? clock.now() - start
+/// }
+/// ```
+pub trait InstantSource<S = Monotonic> {
+    /// Returns the current time, or the error of the clock.
+    ///
+    /// # Errors
+    ///
+    /// For a kernel clock, those of [`clock_gettime`](crate::clock_gettime).
+    fn try_now(&self) -> Result<Instant<S>, Errno>;
+
+    /// Returns the current time.
+    ///
+    /// # Panics
+    ///
+    /// If `try_now` returns an error.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    fn now(&self) -> Instant<S> {
+        match self.try_now() {
+            Ok(now) => now,
+            Err(error) => cannot_read::<Self>(error),
+        }
+    }
+}
+
+/// A clock that is a value, whose times are those of the wall clock `S`.
+///
+/// It is to [`WallClock`](crate::WallClock) what [`InstantSource`] is to
+/// [`MonotonicClock`](crate::MonotonicClock).
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time::{Errno, Realtime, SystemTime, SystemTimeSource};
+///
+/// fn is_leap_day(clock: &dyn SystemTimeSource) -> bool {
+///     clock.now().as_secs() / 86_400 == 19_782 // 2024-02-29
+/// }
+///
+/// struct Fixed(SystemTime);
+///
+/// impl SystemTimeSource for Fixed {
+///     fn try_now(&self) -> Result<SystemTime, Errno> {
+///         Ok(self.0)
+///     }
+/// }
+///
+/// assert!(is_leap_day(&Fixed(SystemTime::from_secs(1_709_200_000))));
+/// assert!(!is_leap_day(&Realtime));
+/// ```
+pub trait SystemTimeSource<S = Realtime> {
+    /// Returns the current time, or the error of the clock.
+    ///
+    /// # Errors
+    ///
+    /// For a kernel clock, those of [`clock_gettime`](crate::clock_gettime).
+    fn try_now(&self) -> Result<SystemTime<S>, Errno>;
+
+    /// Returns the current time.
+    ///
+    /// # Panics
+    ///
+    /// If `try_now` returns an error.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    fn now(&self) -> SystemTime<S> {
+        match self.try_now() {
+            Ok(now) => now,
+            Err(error) => cannot_read::<Self>(error),
+        }
+    }
+}
+
+// The sources are a list and not `impl<C: MonotonicClock> InstantSource<C> for C`. With that,
+// `Turn::now()` of a user's own clock named two functions (E0034) as soon as both traits were
+// imported, and an implementation for a reference to a mock was a second one (E0119).
+
+/// Makes a pointer to a source a source.
+macro_rules! pointers {
+    ($Source:ident -> $Time:ident: $($(#[$attribute:meta])* $Pointer:ty),+) => {$(
+        $(#[$attribute])*
+        impl<S, T: $Source<S> + ?Sized> $Source<S> for $Pointer {
+            #[inline]
+            fn try_now(&self) -> Result<$Time<S>, Errno> {
+                (**self).try_now()
+            }
+
+            #[inline]
+            #[track_caller]
+            fn now(&self) -> $Time<S> {
+                (**self).now()
+            }
+        }
+    )+};
+}
+
+pointers!(InstantSource -> Instant: &T, #[cfg(feature = "std")] Box<T>, #[cfg(feature = "std")] Arc<T>);
+pointers!(SystemTimeSource -> SystemTime: &T, #[cfg(feature = "std")] Box<T>, #[cfg(feature = "std")] Arc<T>);
