@@ -285,24 +285,57 @@ fn value(auxv: &[u8], tag: u64) -> Option<u64> {
     })
 }
 
-/// Returns a thread of a process, and its auxiliary vector. A main thread that ended has no memory
-/// in /proc: its vector is empty or, with a newer kernel, an error.
+/// Returns a thread of a process that still has the process's memory, and its auxiliary vector.
+///
+/// A main thread that ended keeps its number, but no memory. The vector of such a thread is empty
+/// for root or, with a newer kernel, ESRCH. For other users it is EACCES, because the kernel gives
+/// files of a thread without memory to root.
 pub(crate) fn living_thread(pid: u32) -> Result<(u32, Vec<u8>), ProcessError> {
-    let vector = |thread: u32| match fs::read(format!("/proc/{thread}/auxv")) {
-        Ok(vector) if vector.is_empty() => Err(ProcessError::Ended),
-        other => other.map_err(ProcessError::of_file),
-    };
-    let vector_of_main = vector(pid);
-    if vector_of_main != Err(ProcessError::Ended) {
-        return Ok((pid, vector_of_main?));
+    let of_main = auxiliary_vector(pid);
+    if of_main != Err(ProcessError::Ended) {
+        return Ok((pid, of_main?));
     }
-    let threads = fs::read_dir(format!("/proc/{pid}/task"))
-        .map_err(ProcessError::of_file)?
-        .flatten();
-    let mut threads = threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    threads
-        .find_map(|thread| Some((thread, vector(thread).ok()?)))
-        .ok_or(ProcessError::Ended)
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).map_err(ProcessError::of_file)?;
+    for thread in threads.flatten() {
+        let name = thread.file_name();
+        let Some(thread) = name.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let vector = auxiliary_vector(thread);
+        if vector != Err(ProcessError::Ended) {
+            return Ok((thread, vector?));
+        }
+    }
+    Err(ProcessError::Ended)
+}
+
+fn auxiliary_vector(thread: u32) -> Result<Vec<u8>, ProcessError> {
+    let vector = fs::read(format!("/proc/{thread}/auxv")).map_err(ProcessError::of_file);
+    match vector {
+        Ok(vector) if vector.is_empty() => Err(ProcessError::Ended),
+        Err(ProcessError::Denied) if has_no_memory(thread) => Err(ProcessError::Ended),
+        other => other,
+    }
+}
+
+/// Returns whether a thread ended and waits for its parent, or is one of the kernel.
+///
+/// Every user may read /proc/PID/stat: the number, the name in parentheses, the state, and five
+/// numbers before the flags.
+fn has_no_memory(thread: u32) -> bool {
+    /// `PF_KTHREAD` of include/linux/sched.h.
+    const KERNEL_THREAD: u32 = 0x0020_0000;
+    let Ok(stat) = text(thread, "stat") else {
+        return false;
+    };
+    // The process chose its name, which can contain anything.
+    let Some((_, fields)) = stat.rsplit_once(") ") else {
+        return false;
+    };
+    let mut fields = fields.split(' ');
+    let state = fields.next();
+    let flags = fields.nth(5).and_then(|flags| flags.parse().ok());
+    matches!(state, Some("Z" | "X")) || flags.unwrap_or(0) & KERNEL_THREAD != 0
 }
 
 /// Returns the number of this process in /proc, which can be that of an outer PID namespace.

@@ -372,12 +372,38 @@ fn another_users_process_is_denied() {
     if !is_testable() {
         return;
     }
-    child::forked(|| match setuid(Uid::from_raw(65534)) {
-        Ok(()) => {
-            let parent = getppid().as_raw() as u32;
-            assert_eq!(ProcessVdso::read(parent).unwrap_err(), ProcessError::Denied);
+    if !Uid::effective().is_root() {
+        return not_run_here(Need::SuperUser, "only root can become another user");
+    }
+    child::forked(|| {
+        setuid(Uid::from_raw(65534)).unwrap();
+        let parent = getppid().as_raw() as u32;
+        assert_eq!(ProcessVdso::read(parent).unwrap_err(), ProcessError::Denied);
+    });
+}
+
+/// Reads processes without memory, whose files in /proc belong to root, as a user who is not root.
+#[test]
+fn a_zombie_and_a_kernel_thread_are_not_denied_but_ended() {
+    if !is_testable() {
+        return;
+    }
+    child::forked(|| {
+        if Uid::effective().is_root() {
+            setuid(Uid::from_raw(65534)).unwrap();
         }
-        Err(error) => not_run_here(Need::SuperUser, format!("setuid: {error}")),
+        let zombie = child::fork(|| true);
+        waitid(Id::Pid(zombie), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
+        let seen = ProcessVdso::read(zombie.as_raw() as u32).map(|_| "a vDSO");
+        assert_eq!(seen, Err(ProcessError::Ended), "a zombie");
+        // In a PID namespace of its own, number 2 is a process as any other.
+        match fs::read_to_string("/proc/2/comm") {
+            Ok(name) if name == "kthreadd\n" => {
+                let seen = ProcessVdso::read(2).map(|_| "a vDSO");
+                assert_eq!(seen, Err(ProcessError::Ended), "a kernel thread");
+            }
+            _ => not_run("this PID namespace has no threads of the kernel"),
+        }
     });
 }
 
@@ -459,6 +485,7 @@ fn program_of_32_bits(name: &str, code: impl FnOnce(u32) -> Vec<u8>) -> Option<S
         }
     };
     // The parent may go on before the child's memory is the new program's.
+    let file = fs::canonicalize(file).unwrap();
     while fs::read_link(format!("/proc/{}/exe", child.id())).unwrap() != file {
         thread::yield_now();
     }
