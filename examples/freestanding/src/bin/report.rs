@@ -30,9 +30,9 @@ fn print(out: &mut impl Write) -> fmt::Result {
     writeln!(out, "getcpu {:?}", getcpu())?;
     writeln!(out, "{}", routes())?;
     match Vdso::locate() {
-        Ok(vdso) => vdso.symbols().try_for_each(|(symbol, address)| {
-            writeln!(out, "{address:p} {:?}", symbol.name())
-        }),
+        Ok(vdso) => vdso
+            .symbols()
+            .try_for_each(|(symbol, address)| writeln!(out, "{address:p} {:?}", symbol.name())),
         Err(error) => writeln!(out, "{error}"),
     }
 }
