@@ -3,16 +3,6 @@
 use core::fmt;
 use core::num::NonZeroU16;
 
-/// The numbers of include/uapi/asm-generic/errno.h. mips, sparc, alpha and parisc have others.
-#[cfg(not(all(vdso_time_libc_fallback, vdso_time_linux)))]
-mod number {
-    pub(super) const ENOSYS: i32 = 38;
-    pub(super) const EOVERFLOW: i32 = 75;
-    pub(super) const EOPNOTSUPP: i32 = 95;
-}
-#[cfg(all(vdso_time_libc_fallback, vdso_time_linux))]
-use libc as number;
-
 /// An error number of the kernel, `1..=4095` (errno(3)).
 ///
 /// # Examples
@@ -28,22 +18,81 @@ use libc as number;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Errno(NonZeroU16);
 
-impl Errno {
+/// Returns the number of an error. A target without a table here may have numbers of its own (mips,
+/// sparc, alpha and parisc do), which libc knows.
+#[cfg(all(vdso_time_libc_fallback, vdso_time_linux))]
+macro_rules! number {
+    ($NAME:ident, $number:literal) => {
+        libc::$NAME as u16
+    };
+}
+#[cfg(not(all(vdso_time_libc_fallback, vdso_time_linux)))]
+macro_rules! number {
+    ($NAME:ident, $number:literal) => {
+        $number
+    };
+}
+
+/// Defines the constants, and the table of their names.
+macro_rules! errors {
+    ($($(#[$doc:meta])+ $NAME:ident = $number:literal;)+) => {
+        impl Errno {
+            $($(#[$doc])+ pub const $NAME: Self = Self::literal(number!($NAME, $number));)+
+        }
+
+        const NAMES: &[(Errno, &str)] = &[$((Errno::$NAME, stringify!($NAME))),+];
+    };
+}
+
+// The errors that a clock call, a sandbox, a clock's driver or this crate is known to return. The
+// numbers are those of include/uapi/asm-generic/errno.h.
+errors! {
     /// Operation not permitted: a sandbox denied the call.
-    pub const EPERM: Self = Self::literal(1);
+    EPERM = 1;
+    /// No such file or directory.
+    ENOENT = 2;
+    /// No such process.
+    ESRCH = 3;
+    /// Interrupted system call.
+    EINTR = 4;
+    /// Input/output error: the driver of a clock could not read its hardware.
+    EIO = 5;
+    /// No such device or address.
+    ENXIO = 6;
+    /// Bad file descriptor.
+    EBADF = 9;
+    /// Resource temporarily unavailable.
+    EAGAIN = 11;
+    /// Cannot allocate memory.
+    ENOMEM = 12;
+    /// Permission denied.
+    EACCES = 13;
     /// Bad address.
-    pub const EFAULT: Self = Self::literal(14);
-    /// Device or resource busy: it is too late to change what is in use.
-    pub const EBUSY: Self = Self::literal(16);
+    EFAULT = 14;
+    /// Device or resource busy: it is too late to change a setting of the process.
+    EBUSY = 16;
+    /// No such device: the device of a clock was removed.
+    ENODEV = 19;
     /// Invalid argument: no such clock.
-    pub const EINVAL: Self = Self::literal(22);
-    /// Function not implemented: the kernel has no such system call, or a sandbox says so.
-    pub const ENOSYS: Self = Self::literal(number::ENOSYS as u16);
+    EINVAL = 22;
+    /// Inappropriate ioctl for device.
+    ENOTTY = 25;
+    /// Numerical result out of range.
+    ERANGE = 34;
+    /// Function not implemented: the kernel has no such system call, or a sandbox answers as if.
+    ENOSYS = 38;
     /// Value too large: the time does not fit in the target type, or it is after January 2038 and
     /// only 32-bit calls answer.
-    pub const EOVERFLOW: Self = Self::literal(number::EOVERFLOW as u16);
+    EOVERFLOW = 75;
+    /// Operation not supported: the driver of a clock cannot do this.
+    EOPNOTSUPP = 95;
+}
 
+impl Errno {
     /// Creates the error with this number, or returns `None` if it is not in `1..=4095`.
+    ///
+    /// Unlike `io::Error::from_raw_os_error` it can fail, because no kernel returns an error outside
+    /// of this range, and 0 means success.
     #[must_use]
     pub const fn from_raw_os_error(number: i32) -> Option<Self> {
         match number {
@@ -66,38 +115,15 @@ impl Errno {
     }
 }
 
-/// The errors that a clock call, a sandbox or a clock's driver is known to return.
-///
-/// Every architecture has the same numbers up to 34, except for EAGAIN on alpha.
-const NAMES: &[(u16, &str)] = &[
-    (1, "EPERM"),
-    (2, "ENOENT"),
-    (3, "ESRCH"),
-    (4, "EINTR"),
-    (5, "EIO"),
-    (6, "ENXIO"),
-    (9, "EBADF"),
-    (11, "EAGAIN"),
-    (12, "ENOMEM"),
-    (13, "EACCES"),
-    (14, "EFAULT"),
-    (16, "EBUSY"),
-    (19, "ENODEV"),
-    (22, "EINVAL"),
-    (25, "ENOTTY"),
-    (34, "ERANGE"),
-    (number::ENOSYS as u16, "ENOSYS"),
-    (number::EOVERFLOW as u16, "EOVERFLOW"),
-    (number::EOPNOTSUPP as u16, "EOPNOTSUPP"),
-];
-
 impl fmt::Display for Errno {
     /// Writes the name, or `errno 123` for an error without a name here.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match NAMES.iter().find(|(number, _)| *number == self.0.get()) {
-            Some((_, name)) => f.pad(name),
-            None => write!(f, "errno {}", self.0),
+        for (error, name) in NAMES {
+            if error == self {
+                return f.pad(name);
+            }
         }
+        write!(f, "errno {}", self.0)
     }
 }
 
@@ -140,13 +166,16 @@ impl TryFrom<std::io::Error> for Errno {
     ///
     /// The error itself, if it has no number of Linux.
     fn try_from(error: std::io::Error) -> Result<Self, std::io::Error> {
-        let number = error
-            .raw_os_error()
-            .filter(|_| cfg!(any(target_os = "linux", target_os = "android")));
-        let source = || error.get_ref()?.downcast_ref().copied();
-        number
-            .and_then(Self::from_raw_os_error)
-            .or_else(source)
-            .ok_or(error)
+        if cfg!(any(target_os = "linux", target_os = "android")) {
+            if let Some(number) = error.raw_os_error() {
+                return Self::from_raw_os_error(number).ok_or(error);
+            }
+        }
+        if let Some(source) = error.get_ref() {
+            if let Some(errno) = source.downcast_ref() {
+                return Ok(*errno);
+            }
+        }
+        Err(error)
     }
 }

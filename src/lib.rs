@@ -53,7 +53,7 @@
 //! answer by std's clocks, so a library can depend on this crate without a condition.
 //! `clock_gettime` returns `EINVAL` for a clock that std lacks; `clock_getres` and `getcpu` return
 //! `ENOSYS`, and so does every read on wasm32-unknown-unknown. `vdso`, `syscall`,
-//! `is_faster_than_syscall` and the types of clocks that std lacks are for Linux.
+//! `read_cost` and the types of clocks that std lacks are for Linux.
 //!
 //! Without `std`, and on targets without an operating system, there is no clock to read. The types
 //! and traits are there: a library that takes its time from its caller uses [`Instant`] with a
@@ -89,9 +89,9 @@ pub mod elf;
 mod errno;
 #[cfg(vdso_time_linux)]
 mod process;
-mod routes;
 #[cfg(vdso_time_linux)]
-mod speed;
+mod read_cost;
+mod routes;
 #[cfg(vdso_time_clock)]
 mod sys;
 mod types;
@@ -120,18 +120,18 @@ pub use sys::{
 pub use {
     clocks::{Boottime, MonotonicRaw, ProcessCpuTime, Tai, ThreadCpuTime},
     process::vdso,
-    speed::is_faster_than_syscall,
+    read_cost::{ReadCost, read_cost},
 };
 
-/// The same functions by system calls. `time` returns a `Result`.
+/// The same functions by system calls.
 ///
-/// `time` and `gettimeofday` make the system call clock_gettime(2) on architectures whose own calls
+/// `try_time` and `gettimeofday` make the system call clock_gettime(2) on architectures whose own calls
 /// are missing or end in January 2038. On i386 a call enters the kernel by the vDSO's code. Where
 /// every call goes through libc, libc answers.
 #[cfg(vdso_time_linux)]
 #[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]
 pub mod syscall {
-    pub use crate::sys::syscall::{clock_getres, clock_gettime, getcpu, gettimeofday, time};
+    pub use crate::sys::syscall::{clock_getres, clock_gettime, getcpu, gettimeofday, try_time};
 }
 
 /// For vdso-time-counter and the tests. It can change in any version.
@@ -148,6 +148,6 @@ pub mod __private {
     #[cfg(vdso_time_linux)]
     pub use crate::{
         arch::native::checked as syscall, process::auxv::value as auxval,
-        process::kernel::read_file, speed::compare,
+        process::kernel::read_file, read_cost::compare,
     };
 }

@@ -22,7 +22,8 @@ use crate::types::{Timespec, operators};
 /// zero, and `+` and `-` panic beyond that.
 ///
 /// The feature `std` converts it to std's type, for a function that takes a deadline:
-/// `std::time::Instant::from(instant)`. `Instant::try_from` is the way back.
+/// `std::time::Instant::from(instant)`. `Instant::try_from` is the way back. tokio's type is made
+/// of std's: `tokio::time::Instant::from_std(instant.into())`.
 ///
 /// # Examples
 ///
@@ -40,13 +41,34 @@ use crate::types::{Timespec, operators};
 /// # Ok::<(), vdso_time::Errno>(())
 /// ```
 ///
-/// Another clock is read by its type:
+/// Seconds as a floating-point number are those of a [`Duration`], also since the clock's zero:
 ///
 /// ```
-/// use vdso_time::{Boottime, Instant};
+/// use vdso_time::Instant;
+///
+/// let uptime = (Instant::now() - Instant::EPOCH).as_secs_f64();
+/// println!("up {uptime:.1} s");
+/// ```
+///
+/// Another clock is read by its type, and in generic code by its parameter, `C::now()`. There is no
+/// `Instant::<Boottime>::now()`:
+///
+/// ```
+/// use vdso_time::{Boottime, Instant, MonotonicClock};
 ///
 /// let start = Boottime::now();
 /// println!("{:?} since boot, suspended time included", start - Instant::EPOCH);
+///
+/// struct Limiter<C: MonotonicClock> {
+///     start: Instant<C>,
+/// }
+///
+/// impl<C: MonotonicClock> Limiter<C> {
+///     fn new() -> Self {
+///         Self { start: C::now() }
+///     }
+/// }
+/// assert!(Limiter::<Boottime>::new().start >= start);
 /// ```
 ///
 /// Times of different clocks cannot be mixed:
@@ -66,6 +88,8 @@ pub struct Instant<C = Monotonic> {
 #[cfg(vdso_time_clock)]
 impl Instant {
     /// Returns the time of `CLOCK_MONOTONIC`.
+    ///
+    /// Other clocks have this function themselves: `Boottime::now()`, `C::now()`.
     ///
     /// # Panics
     ///

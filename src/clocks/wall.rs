@@ -34,6 +34,9 @@ use crate::types::{Timespec, Timeval, operators};
 /// # }
 /// ```
 ///
+/// There is no feature for serde, because serde writes and reads std's type: give the struct a
+/// field of type `std::time::SystemTime` and convert `into` it.
+///
 /// # Examples
 ///
 /// ```
@@ -66,6 +69,8 @@ pub const UNIX_EPOCH: SystemTime = SystemTime::UNIX_EPOCH;
 #[cfg(vdso_time_clock)]
 impl SystemTime {
     /// Returns the time of `CLOCK_REALTIME`.
+    ///
+    /// Other clocks have this function themselves: `RealtimeCoarse::now()`, `C::now()`.
     ///
     /// # Panics
     ///

@@ -80,8 +80,7 @@ pub(crate) mod calls {
 
 /// The same functions: libc decides whether it makes the system call.
 pub(crate) mod syscall {
-    pub use super::calls::try_time as time;
-    pub use super::calls::{clock_getres, clock_gettime, getcpu, gettimeofday};
+    pub use super::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, try_time};
 }
 
 /// Returns what answers each function: [`Route::Libc`].

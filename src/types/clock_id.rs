@@ -65,24 +65,47 @@ impl ClockId {
     /// Returns the CPU-time clock of process `pid`, as clock_getcpuclockid(3) does; 0 is this
     /// process.
     ///
-    /// A negative `pid` names another clock or none, as in the kernel's macro.
+    /// A number that is too large for a process (2^28 or more) gives `from_raw(i32::MAX)`, a clock
+    /// that no kernel has: a read fails with `EINVAL`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::{ClockId, Errno, clock_gettime};
+    ///
+    /// let clock = ClockId::process_cpu(std::process::id());
+    /// println!("{} s of CPU time", clock_gettime(clock)?);
+    /// assert_eq!(clock_gettime(ClockId::process_cpu(u32::MAX)), Err(Errno::EINVAL));
+    /// # Ok::<(), Errno>(())
+    /// ```
+    ///
+    /// libc's `pid_t` is signed, and a negative one is not a process:
+    ///
+    /// ```compile_fail,E0308
+    /// let pid: i32 = -1; // libc::fork() failed
+    /// let clock = vdso_time::ClockId::process_cpu(pid);
+    /// ```
     #[must_use]
-    pub const fn process_cpu(pid: i32) -> Self {
-        Self((!pid << 3) | CPUCLOCK_SCHED)
+    pub const fn process_cpu(pid: u32) -> Self {
+        Self::dynamic(pid, CPUCLOCK_SCHED)
     }
 
     /// Returns the CPU-time clock of thread `tid` of this process, as pthread_getcpuclockid(3)
     /// does; 0 is this thread.
+    ///
+    /// A number that is too large for a thread gives `from_raw(i32::MAX)`, as
+    /// [`process_cpu`](Self::process_cpu) does.
     #[must_use]
-    pub const fn thread_cpu(tid: i32) -> Self {
-        Self((!tid << 3) | CPUCLOCK_THREAD)
+    pub const fn thread_cpu(tid: u32) -> Self {
+        Self::dynamic(tid, CPUCLOCK_THREAD)
     }
 
     /// Returns the clock of an open file, such as a PTP hardware clock (`/dev/ptp0`):
     /// `FD_TO_CLOCKID` of clock_getres(2).
     ///
-    /// A negative `fd` names another clock or none. With the feature `std`, `ClockId::from`
-    /// converts a `std::os::fd::BorrowedFd`.
+    /// A negative `fd`, such as the -1 of an open(2) that failed, and one of 2^28 or more give
+    /// `from_raw(i32::MAX)`, a clock that no kernel has: a read fails with `EINVAL`. With the
+    /// feature `std`, `ClockId::from` converts a `std::os::fd::BorrowedFd`.
     ///
     /// The function is safe, although std's I/O safety asks for an owned or a borrowed descriptor.
     /// A `ClockId` is a number, as in C. All that a read of a clock can do to a file that is not
@@ -90,7 +113,19 @@ impl ClockId {
     #[doc(alias = "FD_TO_CLOCKID")]
     #[must_use]
     pub const fn from_fd(fd: i32) -> Self {
-        Self((!fd << 3) | CLOCKFD)
+        // A negative number becomes a large one.
+        Self::dynamic(fd as u32, CLOCKFD)
+    }
+
+    /// Returns the id of a clock that a number and a kind make, or the id that no kernel has.
+    ///
+    /// The number has 29 bits. One of 28 bits has a complement whose highest bit is set, so the id
+    /// is negative. A larger one would be cut, and would name another process, thread or clock.
+    const fn dynamic(number: u32, kind: i32) -> Self {
+        if number >= 1 << 28 {
+            return Self(i32::MAX);
+        }
+        Self((!(number as i32) << 3) | kind)
     }
 
     /// Returns the clock with this number.

@@ -1,6 +1,7 @@
 //! The kernel's data types: clock ids, times, CPUs. The layouts are those of
 //! include/uapi/linux/time_types.h.
 
+mod by_value;
 mod clock_id;
 mod operators;
 mod timespec;

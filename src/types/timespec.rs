@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use super::by_value::by_value;
 use super::operators::operators;
 use crate::errno::Errno;
 
@@ -13,6 +14,10 @@ const NANOS_PER_SEC: i64 = 1_000_000_000;
 ///
 /// The layout is that of `struct __kernel_timespec` (include/uapi/linux/time_types.h). The type
 /// does not say which clock the time is from. [`Instant`] and [`SystemTime`] do.
+///
+/// The fields are public, as in C, so `tv_nsec` can be out of its range. Then the nanoseconds are
+/// carried into the seconds: two times are equal, and have the same hash, if they are the same
+/// number of nanoseconds.
 ///
 /// [`Instant`]: crate::Instant
 /// [`SystemTime`]: crate::SystemTime
@@ -29,7 +34,14 @@ const NANOS_PER_SEC: i64 = 1_000_000_000;
 /// assert!(end.checked_duration_since(start).is_some());
 /// # Ok::<(), vdso_time::Errno>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+///
+/// ```
+/// use vdso_time::Timespec;
+///
+/// let carried = Timespec { tv_sec: 0, tv_nsec: 1_000_000_000 };
+/// assert_eq!(carried, Timespec { tv_sec: 1, tv_nsec: 0 });
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Timespec {
     /// Seconds, negative before the clock's zero.
@@ -71,6 +83,9 @@ impl Timespec {
     }
 
     /// Returns the duration since `earlier`, or `None` if `earlier` is later.
+    ///
+    /// Also `None` if the duration has more than 2^64 seconds, which takes a `tv_nsec` that is out
+    /// of its range.
     #[inline]
     #[must_use]
     pub const fn checked_duration_since(self, earlier: Self) -> Option<Duration> {
@@ -78,12 +93,12 @@ impl Timespec {
         if nanos < 0 {
             return None;
         }
-        // Two times of 64 bits are less than 2^64 seconds apart.
         let seconds = nanos / NANOS_PER_SEC as i128;
-        Some(Duration::new(
-            seconds as u64,
-            (nanos % NANOS_PER_SEC as i128) as u32,
-        ))
+        if seconds > u64::MAX as i128 {
+            return None;
+        }
+        let below = nanos % NANOS_PER_SEC as i128;
+        Some(Duration::new(seconds as u64, below as u32))
     }
 
     /// Creates a time from nanoseconds, or returns `None` if its seconds do not fit.
@@ -123,6 +138,7 @@ impl Timespec {
 }
 
 operators!([] Timespec, "timespec");
+by_value!(Timespec, as_nanos);
 
 impl TryFrom<Timespec> for Duration {
     type Error = Errno;
@@ -162,8 +178,8 @@ impl TryFrom<Duration> for Timespec {
 impl fmt::Display for Timespec {
     /// Writes the seconds with nine decimal places: `12.000000345`, `-0.000000001`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nanos = self.as_nanos();
-        let (sign, nanos) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
+        let sign = if self.as_nanos() < 0 { "-" } else { "" };
+        let nanos = self.as_nanos().unsigned_abs();
         let per_second = u128::from(NANOS_PER_SEC.unsigned_abs());
         write!(f, "{sign}{}.{:09}", nanos / per_second, nanos % per_second)
     }

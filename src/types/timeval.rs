@@ -3,11 +3,22 @@
 use core::fmt;
 use core::time::Duration;
 
+use super::by_value::by_value;
 use super::timespec::Timespec;
 use crate::errno::Errno;
 
 /// A time in seconds and microseconds, 64 bits each on every architecture.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+///
+/// The fields are public, as in C. Times are compared and hashed by the microseconds that they
+/// stand for, even if `tv_usec` is out of its range, as a [`Timespec`] is.
+///
+/// ```
+/// use vdso_time::Timeval;
+///
+/// let carried = Timeval { tv_sec: 0, tv_usec: 1_000_000 };
+/// assert_eq!(carried, Timeval { tv_sec: 1, tv_usec: 0 });
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Timeval {
     /// Seconds.
@@ -24,7 +35,14 @@ impl Timeval {
             tv_usec: time.tv_nsec / 1000,
         }
     }
+
+    #[inline]
+    const fn as_micros(self) -> i128 {
+        self.tv_sec as i128 * 1_000_000 + self.tv_usec as i128
+    }
 }
+
+by_value!(Timeval, as_micros);
 
 impl TryFrom<Timeval> for Timespec {
     type Error = Errno;
@@ -59,8 +77,8 @@ impl TryFrom<Timeval> for Duration {
 impl fmt::Display for Timeval {
     /// Writes the seconds with six decimal places: `12.000345`, `-0.000001`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let micros = i128::from(self.tv_sec) * 1_000_000 + i128::from(self.tv_usec);
-        let (sign, micros) = (if micros < 0 { "-" } else { "" }, micros.unsigned_abs());
+        let sign = if self.as_micros() < 0 { "-" } else { "" };
+        let micros = self.as_micros().unsigned_abs();
         write!(f, "{sign}{}.{:06}", micros / 1_000_000, micros % 1_000_000)
     }
 }

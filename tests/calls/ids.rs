@@ -10,15 +10,18 @@ use std::process::id;
 use test_support::functions::assert_clock_right;
 use test_support::nix::{self, unistd::gettid};
 use test_support::{PATHS, not_run, oracle};
-use vdso_time::__private::NATIVE;
 use vdso_time::{ClockId, Errno};
 
 /// The number of no process and no file: Linux has at most 2^22 processes.
-const UNUSED: i32 = 200_000_000;
+const UNUSED: u32 = 200_000_000;
+
+/// The largest number that an id holds.
+const MOST: u32 = (1 << 28) - 1;
 
 #[test]
 fn a_cpu_time_clock_is_the_kernels() {
-    let (own, thread) = (id() as i32, gettid().as_raw());
+    let own = id();
+    let thread = gettid().as_raw().unsigned_abs();
     for clock in [
         ClockId::process_cpu(0),
         ClockId::process_cpu(own),
@@ -41,10 +44,8 @@ fn a_cpu_time_clock_is_the_kernels() {
     }
     let mut of_process = 0;
     // SAFETY: libc writes the id there.
-    assert_eq!(
-        unsafe { libc::clock_getcpuclockid(own, &raw mut of_process) },
-        0
-    );
+    let error = unsafe { libc::clock_getcpuclockid(own as i32, &raw mut of_process) };
+    assert_eq!(error, 0);
     assert_eq!(ClockId::process_cpu(own).as_raw(), of_process);
 }
 
@@ -54,7 +55,7 @@ fn a_clock_of_no_process_or_file_fails_as_it_does_in_the_kernel() {
     for clock in [
         ClockId::process_cpu(UNUSED),
         ClockId::thread_cpu(UNUSED),
-        ClockId::from_fd(UNUSED),
+        ClockId::from_fd(UNUSED as i32),
         ClockId::from_fd(open.as_raw_fd()),
         ClockId::thread_cpu(1), // a thread of another process, or no thread at all
     ] {
@@ -64,6 +65,28 @@ fn a_clock_of_no_process_or_file_fails_as_it_does_in_the_kernel() {
         );
         assert_clock_right(clock);
     }
+}
+
+/// Each of these named a clock that exists: -1 the thread's CPU time or a coarse clock, 2^29 this
+/// process.
+#[test]
+fn a_number_that_is_out_of_range_names_no_clock() {
+    let mut clocks = vec![];
+    for number in [MOST + 1, 1 << 29, 1 << 31, u32::MAX - 1, u32::MAX] {
+        clocks.push(ClockId::process_cpu(number));
+        clocks.push(ClockId::thread_cpu(number));
+        clocks.push(ClockId::from_fd(number as i32));
+    }
+    for clock in clocks {
+        assert_eq!(clock, ClockId::from_raw(i32::MAX));
+        for path in &PATHS {
+            assert_eq!((path.clock_gettime)(clock), Err(Errno::EINVAL));
+        }
+    }
+    // The largest numbers are those of the kernel's macro.
+    assert_eq!(ClockId::process_cpu(MOST).as_raw(), i32::MIN | 2);
+    assert_eq!(ClockId::thread_cpu(MOST).as_raw(), i32::MIN | 6);
+    assert_eq!(ClockId::from_fd(MOST as i32).as_raw(), i32::MIN | 3);
 }
 
 #[test]
@@ -117,11 +140,11 @@ fn an_id_has_libcs_number_and_prints_libcs_name() {
     ] {
         assert!(unknown.parse::<ClockId>().is_err(), "{unknown}");
     }
-    for number in [0, 1, 42, UNUSED] {
+    for number in [0, 1, 42, UNUSED, MOST] {
         let ids = [
             ClockId::process_cpu(number),
             ClockId::thread_cpu(number),
-            ClockId::from_fd(number),
+            ClockId::from_fd(number as i32),
         ];
         let names =
             ["process_cpu", "thread_cpu", "from_fd"].map(|name| format!("{name}({number})"));
@@ -135,7 +158,13 @@ fn an_id_has_libcs_number_and_prints_libcs_name() {
     }
 }
 
-/// Numbers above 34 differ between architectures. Only those that have a table name them.
+macro_rules! errors {
+    ($($NAME:ident),* $(,)?) => {
+        [$((Errno::$NAME, libc::$NAME, stringify!($NAME))),*]
+    };
+}
+
+/// Numbers above 34 differ between architectures.
 #[test]
 fn an_error_prints_libcs_name_and_becomes_the_one_of_std() {
     for number in 1..=4095 {
@@ -166,21 +195,17 @@ fn an_error_prints_libcs_name_and_becomes_the_one_of_std() {
     for number in [i32::MIN, -22, -1, 0, 4096, 65_558, i32::MAX] {
         assert_eq!(Errno::from_raw_os_error(number), None);
     }
-    let constants = [
-        Errno::EPERM,
-        Errno::EFAULT,
-        Errno::EINVAL,
-        Errno::ENOSYS,
-        Errno::EOVERFLOW,
+    let constants = errors![
+        EPERM, ENOENT, ESRCH, EINTR, EIO, ENXIO, EBADF, EAGAIN, ENOMEM, EACCES, EFAULT, EBUSY,
+        ENODEV, EINVAL, ENOTTY, ERANGE, ENOSYS, EOVERFLOW, EOPNOTSUPP,
     ];
-    let expected = [
-        libc::EPERM,
-        libc::EFAULT,
-        libc::EINVAL,
-        libc::ENOSYS,
-        libc::EOVERFLOW,
-    ];
-    assert_eq!(constants.map(Errno::raw_os_error), expected);
-    let names = ["EPERM", "EFAULT", "EINVAL", "ENOSYS", "EOVERFLOW"];
-    assert!(NATIVE.is_none() || constants.map(|error| error.to_string()) == names);
+    for (error, number, name) in constants {
+        assert_eq!(error.raw_os_error(), number, "{name}");
+        assert_eq!(error.to_string(), name);
+    }
+    let is_named = |number: &i32| {
+        let error = Errno::from_raw_os_error(*number).unwrap();
+        !error.to_string().starts_with("errno ")
+    };
+    assert_eq!((1..=4095).filter(is_named).count(), constants.len());
 }

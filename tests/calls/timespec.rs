@@ -1,5 +1,8 @@
 //! The promise: a `Timespec` converts exactly or to an error.
 
+use std::cmp::Ordering;
+use std::fmt::Debug;
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::time::Duration;
 
 use vdso_time::{Errno, Instant, SystemTime, Tai, Timespec, Timeval};
@@ -154,8 +157,59 @@ fn a_moved_timespec_is_exact_or_none() {
         assert_eq!(start.checked_duration_since(later), None);
     }
     assert_eq!(time(i64::MIN, 0).checked_sub(second), None);
-    // Fields that the kernel would refuse count as what they say.
+    // Out-of-range nanoseconds are carried into the seconds.
     assert_eq!(time(0, 2_000_000_000) + second, time(3, 0));
+    let first = time(i64::MIN, i64::MIN);
+    let far = time(i64::MAX, i64::MAX).checked_duration_since(first);
+    assert_eq!(far, None);
+    let most = Duration::new(u64::MAX, 999_999_999);
+    let last = time(i64::MAX, 999_999_999);
+    assert_eq!(last.checked_duration_since(time(i64::MIN, 0)), Some(most));
+}
+
+/// The times in order, each row with the same time in other fields.
+const ORDERED: [[(i64, i64); 3]; 4] = [
+    [(-2, 999_999_999), (-1, -1), (-3, 1_999_999_999)],
+    [(0, 0), (-1, 1_000_000_000), (1, -1_000_000_000)],
+    [(0, 1), (-1, 1_000_000_001), (1, -999_999_999)],
+    [(2, 5), (0, 2_000_000_005), (3, -999_999_995)],
+];
+
+fn hash(time: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    time.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn assert_ordered<T: Ord + Hash + Debug>(a: &T, b: &T, expected: Ordering) {
+    assert_eq!(a.cmp(b), expected, "{a:?} {b:?}");
+    assert_eq!(a.partial_cmp(b), Some(expected));
+    assert_eq!(a == b, expected.is_eq());
+    assert_eq!(hash(a) == hash(b), expected.is_eq());
+}
+
+#[test]
+fn times_of_the_same_value_are_equal_whatever_their_fields_are() {
+    let micros = |tv_sec, nanos: i64| Timeval {
+        tv_sec,
+        tv_usec: nanos * 1_000_000 / 1_000_000_000,
+    };
+    for (n, a) in ORDERED.iter().enumerate() {
+        for (m, b) in ORDERED.iter().enumerate() {
+            for (a, b) in a.iter().zip(b.iter().rev()) {
+                let expected = n.cmp(&m);
+                assert_ordered(&time(a.0, a.1), &time(b.0, b.1), expected);
+            }
+        }
+    }
+    assert_ordered(&micros(0, 1_000_000_000), &micros(1, 0), Ordering::Equal);
+    assert_ordered(&micros(-1, 2_000_000_000), &micros(1, 0), Ordering::Equal);
+    assert_ordered(&micros(0, 999_999_000), &micros(1, 0), Ordering::Less);
+    assert_ordered(
+        &micros(i64::MAX, 0),
+        &micros(i64::MIN, 0),
+        Ordering::Greater,
+    );
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn assert_refused(expected: Errno, std: StdInstant) {
             assert_eq!((path.clock_getres)(clock), Err(expected), "{clock:?}");
         }
     }
-    assert_eq!(syscall::time(), Err(expected));
+    assert_eq!(syscall::try_time(), Err(expected));
     assert_eq!(syscall::getcpu(), Err(expected));
     if matches!(routes().getcpu, Route::Syscall { .. }) {
         assert_eq!(vdso_time::getcpu(), Err(expected));
@@ -227,7 +227,7 @@ fn another_system_call_replaces_a_denied_one() {
     for (function, read, clock, is_chosen) in [
         (
             &abi.time,
-            syscall::time as Read,
+            syscall::try_time as Read,
             libc::CLOCK_REALTIME_COARSE,
             false,
         ),

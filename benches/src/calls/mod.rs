@@ -36,7 +36,7 @@ pub const COUNTERS: [&str; 3] = [
 ];
 
 /// The row of the system call of `time()`.
-pub const SYSCALL_TIME: &str = "syscall::time()";
+pub const SYSCALL_TIME: &str = "syscall::try_time()";
 
 /// The row of Go's `time.Now`.
 pub const TIME_NOW: &str = "TimeNow";
@@ -159,7 +159,7 @@ pub fn gettimeofday() -> Row {
 pub fn time() -> Row {
     row!("time()";
         OURS => vdso_time::time().keep(),
-        SYSCALL => syscall::time().keep(),
+        SYSCALL => syscall::try_time().keep(),
         "libc" => libc_calls::time(),
         "std" => SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()).keep(),
     )
@@ -175,7 +175,7 @@ pub fn getcpu() -> Row {
 
 fn syscall_time() -> Row {
     row!(SYSCALL_TIME;
-        OURS => syscall::time().keep(),
+        OURS => syscall::try_time().keep(),
         "libc" => libc_calls::syscall_of(ClockId::REALTIME_COARSE),
     )
 }

@@ -43,6 +43,24 @@
 #include <stdint.h>
 
 /**
+ * What a read of a clock costs.
+ */
+enum vdso_time_cost {
+  /**
+   * The times do not show it, or the clock cannot be read or does not exist.
+   */
+  VDSO_TIME_COST_UNKNOWN = 0,
+  /**
+   * At most two thirds of a system call: the vDSO reads the clock in user space.
+   */
+  VDSO_TIME_COST_FUNCTION_CALL = 1,
+  /**
+   * About as much as a system call.
+   */
+  VDSO_TIME_COST_SYSTEM_CALL = 2
+};
+
+/**
  * Seconds and microseconds, 16 bytes on every architecture.
  */
 struct vdso_timeval {
@@ -102,19 +120,25 @@ int vdso_time_clock_getres(int32_t clock, struct vdso_timespec *resolution);
 int vdso_time_getcpu(unsigned int *cpu, unsigned int *node);
 
 /**
- * Returns whether vdso_time_clock_gettime() reads a clock much faster than a system call does: 1
- * if it takes at most two thirds of the time, 0 if it takes about as long. -EAGAIN: the times say
- * neither, or the clock cannot be read.
+ * Returns 1 if a read of a clock by vdso_time_clock_gettime() was seen to cost at most two thirds of
+ * a system call. Returns 0 otherwise, even if it is unknown or there is no such clock.
  *
- * 0 is right for CPU-time clocks. For another clock it mostly means that the vDSO cannot read the
- * kernel's clock source, such as hpet. A program can warn of that, because vdso_time_routes() says
- * vDSO in this case, too. The answer is of this moment, and an interrupt can mislead it; the
- * program vdso-doctor has a proof.
+ * vdso_time_read_cost() measures it, and says more.
+ */
+int vdso_time_is_fast(int32_t clock);
+
+/**
+ * Measures what a read of a clock by vdso_time_clock_gettime() costs.
+ *
+ * VDSO_TIME_COST_SYSTEM_CALL is right for CPU-time clocks. For another clock it mostly means that
+ * the vDSO cannot read the kernel's clock source, such as hpet. A program can warn of that, because
+ * vdso_time_routes() names the vDSO even then. The answer holds for this moment, and an interrupt
+ * can mislead it; the program vdso-doctor has a proof.
  *
  * It makes at most 16 system calls clock_gettime(2). Call it before a sandbox that kills for them.
- * In one that denies them with an error, it returns -EAGAIN.
+ * In one that denies them with an error, the cost is unknown.
  */
-int vdso_time_is_faster_than_syscall(int32_t clock);
+enum vdso_time_cost vdso_time_read_cost(int32_t clock);
 
 /**
  * Finds the vDSO and its functions, as the first call of any function does. Call it before a

@@ -6,9 +6,9 @@ use core::ptr;
 
 use vdso_time::LocateError;
 use vdso_time::vdso::{self, Vdso};
-use vdso_time::{ClockId, Timespec};
+use vdso_time::{ClockId, ReadCost, Timespec};
 
-use crate::{EAGAIN, negative, store, store_time, symbol};
+use crate::{negative, store, store_time, symbol};
 
 /// Seconds and nanoseconds: the kernel's struct __kernel_timespec, 16 bytes on every architecture.
 #[derive(Clone, Copy)]
@@ -28,6 +28,18 @@ pub struct vdso_timeval {
     pub tv_sec: i64,
     /// Microseconds, 0 to 999999.
     pub tv_usec: i64,
+}
+
+/// What a read of a clock costs.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub enum vdso_time_cost {
+    /// The times do not show it, or the clock cannot be read or does not exist.
+    Unknown = 0,
+    /// At most two thirds of a system call: the vDSO reads the clock in user space.
+    FunctionCall = 1,
+    /// About as much as a system call.
+    SystemCall = 2,
 }
 
 /// Returns the seconds since the Epoch, or a negative error. Like time(2), it changes with the
@@ -75,20 +87,32 @@ pub unsafe extern "C" fn vdso_time_getcpu(cpu: *mut c_uint, node: *mut c_uint) -
     unsafe { store(here.map(|here| here.cpu), cpu) }
 }
 
-/// Returns whether vdso_time_clock_gettime() reads a clock much faster than a system call does: 1
-/// if it takes at most two thirds of the time, 0 if it takes about as long. -EAGAIN: the times say
-/// neither, or the clock cannot be read.
+/// Returns 1 if a read of a clock by vdso_time_clock_gettime() was seen to cost at most two thirds of
+/// a system call. Returns 0 otherwise, even if it is unknown or there is no such clock.
 ///
-/// 0 is right for CPU-time clocks. For another clock it mostly means that the vDSO cannot read the
-/// kernel's clock source, such as hpet. A program can warn of that, because vdso_time_routes() says
-/// vDSO in this case, too. The answer is of this moment, and an interrupt can mislead it; the
-/// program vdso-doctor has a proof.
+/// vdso_time_read_cost() measures it, and says more.
+#[unsafe(no_mangle)]
+pub extern "C" fn vdso_time_is_fast(clock: i32) -> c_int {
+    let cost = vdso_time::read_cost(ClockId::from_raw(clock));
+    c_int::from(cost == ReadCost::FunctionCall)
+}
+
+/// Measures what a read of a clock by vdso_time_clock_gettime() costs.
+///
+/// VDSO_TIME_COST_SYSTEM_CALL is right for CPU-time clocks. For another clock it mostly means that
+/// the vDSO cannot read the kernel's clock source, such as hpet. A program can warn of that, because
+/// vdso_time_routes() names the vDSO even then. The answer holds for this moment, and an interrupt
+/// can mislead it; the program vdso-doctor has a proof.
 ///
 /// It makes at most 16 system calls clock_gettime(2). Call it before a sandbox that kills for them.
-/// In one that denies them with an error, it returns -EAGAIN.
+/// In one that denies them with an error, the cost is unknown.
 #[unsafe(no_mangle)]
-pub extern "C" fn vdso_time_is_faster_than_syscall(clock: i32) -> c_int {
-    vdso_time::is_faster_than_syscall(ClockId::from_raw(clock)).map_or(-EAGAIN, c_int::from)
+pub extern "C" fn vdso_time_read_cost(clock: i32) -> vdso_time_cost {
+    match vdso_time::read_cost(ClockId::from_raw(clock)) {
+        ReadCost::FunctionCall => vdso_time_cost::FunctionCall,
+        ReadCost::SystemCall => vdso_time_cost::SystemCall,
+        _ => vdso_time_cost::Unknown,
+    }
 }
 
 /// Finds the vDSO and its functions, as the first call of any function does. Call it before a

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use vdso_time::__private::compare;
+use vdso_time::ReadCost;
 
 use crate::engine::source::Source;
 use crate::engine::status::Refusal;
@@ -344,11 +345,11 @@ impl Source for Rc<World> {
         let by_kernel = || {
             add(&calls, 1);
             self.pass(self.entry.get());
-            self.call(10, || (!self.is_denied.get()).then_some(()))
+            self.call(10, || !self.is_denied.get())
         };
-        let is_faster = compare(
+        let cost = compare(
             || self.monotonic(),
-            || self.monotonic().map(drop),
+            || self.monotonic().is_some(),
             by_kernel,
         );
         let by_vdso = if self.syscall.get() > 0 {
@@ -362,7 +363,8 @@ impl Source for Rc<World> {
             is_shared || calls.get() + by_vdso <= 16,
             "{calls:?} and {by_vdso} system calls"
         );
-        let is_slow = is_faster == Some(false) || is_faster.is_none() && self.is_paravirtual.get();
+        let is_slow =
+            cost == ReadCost::SystemCall || cost == ReadCost::Unknown && self.is_paravirtual.get();
         if is_slow {
             Err(Refusal::SlowVdso)
         } else {

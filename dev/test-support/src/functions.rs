@@ -31,7 +31,7 @@ pub static PATHS: [Path; 2] = [
         clock_gettime: syscall::clock_gettime,
         clock_getres: syscall::clock_getres,
         gettimeofday: syscall::gettimeofday,
-        time: syscall::time,
+        time: syscall::try_time,
         getcpu: syscall::getcpu,
     },
 ];

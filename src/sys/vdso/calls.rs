@@ -26,7 +26,7 @@ pub fn time() -> i64 {
 #[inline]
 pub fn try_time() -> Result<i64, Errno> {
     match time() {
-        -4095..=-1 => ask_kernel(syscall::time),
+        -4095..=-1 => ask_kernel(syscall::try_time),
         seconds => Ok(seconds),
     }
 }
@@ -100,7 +100,7 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
     let mut resolution = Timespec::default();
     let result = CLOCK_GETRES.get()(clock, &mut resolution);
     // No clock has a resolution of 0. CRIU leaves such a function behind (docs/ABI.md).
-    if result != 0 || resolution == Timespec::default() {
+    if result != 0 || (resolution.tv_sec | resolution.tv_nsec) == 0 {
         retry_clock(result, clock, &mut resolution, syscall::clock_getres)?;
     }
     Ok(resolution)

@@ -163,7 +163,7 @@ extern "C" fn time_from_clock_gettime(_: Option<&mut i64>) -> i64 {
 const ENOSYS: i32 = -Errno::ENOSYS.raw_os_error();
 
 extern "C" fn kernel_time(_: Option<&mut i64>) -> i64 {
-    syscall::time().unwrap_or(-1)
+    syscall::try_time().unwrap_or(-1)
 }
 
 extern "C" fn no_clock(_: ClockId, _: &mut Timespec) -> i32 {

@@ -16,7 +16,7 @@ use crate::types::{ClockId, Cpu, Timespec, Timespec32, Timeval};
 /// # Errors
 ///
 /// Those of [`try_time`](crate::try_time).
-pub fn time() -> Result<i64, Errno> {
+pub fn try_time() -> Result<i64, Errno> {
     Ok(ask(&ABI.time, ClockId::REALTIME_COARSE, Einval::AsksAgain)?.tv_sec)
 }
 
@@ -24,7 +24,7 @@ pub fn time() -> Result<i64, Errno> {
 ///
 /// # Errors
 ///
-/// Those of [`time`].
+/// Those of [`try_time`].
 pub fn gettimeofday() -> Result<Timeval, Errno> {
     ask(&ABI.gettimeofday, ClockId::REALTIME, Einval::AsksAgain).map(Timeval::of)
 }

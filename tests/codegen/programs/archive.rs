@@ -18,5 +18,5 @@ pub extern "C" fn has_failed() -> i32 {
         clock_gettime(ClockId::MONOTONIC).is_ok() && gettimeofday().is_ok() && getcpu().is_ok();
     #[cfg(has_other)]
     let read = read && other::time() > 0;
-    i32::from(!read || time() <= 0 || syscall::time().is_err())
+    i32::from(!read || time() <= 0 || syscall::try_time().is_err())
 }

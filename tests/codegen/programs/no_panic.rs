@@ -18,7 +18,8 @@ use vdso_time::elf::Image;
 use vdso_time::vdso::Vdso;
 use vdso_time::{
     Boottime, ClockId, Instant, Monotonic, MonotonicCoarse, MonotonicRaw, ProcessCpuTime, Realtime,
-    RealtimeCoarse, Routes, SystemTime, Tai, ThreadCpuTime, Timespec, UNIX_EPOCH, syscall,
+    RealtimeCoarse, Routes, SystemTime, SystemTimeSource, Tai, ThreadCpuTime, Timespec, UNIX_EPOCH,
+    syscall,
 };
 
 unsafe extern "C" {
@@ -37,8 +38,8 @@ extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
     let clock = ClockId::from_raw(number);
     black_box((
         ClockId::aux(number as u8),
-        ClockId::process_cpu(number),
-        ClockId::thread_cpu(number),
+        ClockId::process_cpu(number as u32),
+        ClockId::thread_cpu(number as u32),
     ));
     black_box((ClockId::from_fd(number), clock.as_raw()));
     // SAFETY: null is always allowed.
@@ -50,12 +51,13 @@ extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
     black_box(vdso_time::clock_gettime(clock).ok());
     black_box(vdso_time::clock_getres(clock).ok());
     black_box(vdso_time::getcpu().ok());
-    black_box(syscall::time().ok());
+    black_box(syscall::try_time().ok());
     black_box(syscall::gettimeofday().ok());
     black_box(syscall::clock_gettime(clock).ok());
     black_box(syscall::clock_getres(clock).ok());
     black_box(syscall::getcpu().ok());
     black_box(vdso_time::routes());
+    black_box(vdso_time::read_cost(clock));
 
     instants(number);
     timespecs(number);
@@ -118,6 +120,13 @@ fn instants(number: c_int) {
         start.duration_since(UNIX_EPOCH).ok(),
     ));
     black_box((Timespec::from(start), start.as_nanos()));
+    let number = i64::from(number);
+    black_box((
+        SystemTime::from_secs(number),
+        SystemTime::from_millis(number).subsec_millis(),
+        SystemTime::from_micros(number).subsec_micros(),
+    ));
+    black_box(SystemTimeSource::try_now(&Realtime).ok());
     black_box((
         Realtime::try_now().ok(),
         RealtimeCoarse::try_now().ok(),
@@ -131,6 +140,8 @@ fn timespecs(number: c_int) {
         tv_nsec: black_box(i64::from(number)),
     };
     black_box(Timespec::from_nanos(black_box(time.as_nanos() as i64)));
+    black_box(time.checked_duration_since(Timespec::default()));
+    black_box(time < Timespec::from_nanos(5));
     black_box(SystemTime::<Tai>::try_from(time).ok());
     black_box(Instant::<Monotonic>::try_from(time).ok());
     if let Ok(duration) = Duration::try_from(time) {

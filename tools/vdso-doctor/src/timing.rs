@@ -48,7 +48,7 @@ pub(crate) fn speed(read: Call) -> Option<Speed> {
     let micros = |time: Timeval| time.tv_sec.wrapping_add(time.tv_usec);
     let cpu = |here: Cpu| i64::from(here.cpu.wrapping_add(here.node));
     match read {
-        Call::Time => compare(|| Ok(vdso_time::time()), syscall::time),
+        Call::Time => compare(|| Ok(vdso_time::time()), syscall::try_time),
         Call::Gettimeofday => compare(
             || vdso_time::gettimeofday().map(micros),
             || syscall::gettimeofday().map(micros),

@@ -102,9 +102,9 @@ refusals! {
     /// 0x15, `CNTFRQ`), in three measurements in a row. The clock tries again after 10 s, and after
     /// twice as long each time, up to 640 s.
     Frequency: "the counter's rate is not the one that the hardware states",
-    /// [`is_faster_than_syscall`](vdso_time::is_faster_than_syscall) says no: the vDSO enters the
-    /// kernel (`kvm-clock`'s without its stable bit, and arm64's because of an erratum), or each
-    /// read of the counter is trapped. The clock tries again after 10 s.
+    /// A read costs a system call, as [`read_cost`](vdso_time::read_cost()) measured: the vDSO
+    /// enters the kernel (`kvm-clock`'s without its stable bit, and arm64's because of an erratum),
+    /// or each read of the counter is trapped. The clock tries again after 10 s.
     SlowVdso: "a read by the vDSO takes about as long as a system call",
     /// The kernel would have to be asked, which
     /// [`forbid_system_calls`](crate::forbid_system_calls) forbids.

@@ -5,7 +5,7 @@
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use vdso_time::__private::{NATIVE, auxval, read_file, syscall as call};
-use vdso_time::{ClockId, Route, is_faster_than_syscall, routes};
+use vdso_time::{ClockId, ReadCost, Route, read_cost, routes};
 
 use crate::engine::status::Refusal;
 use crate::machine::TRUSTS_HYPERVISOR;
@@ -65,9 +65,9 @@ pub(super) fn detect() -> Result<(), Refusal> {
     }
     // The clock source keeps its name if the hypervisor takes back the stable bit. Only the time of
     // a read shows it, so there the counter is refused when in doubt.
-    match is_faster_than_syscall(ClockId::MONOTONIC) {
-        Some(false) => return Err(Refusal::SlowVdso),
-        None if is_paravirtual => return Err(Refusal::SlowVdso),
+    match read_cost(ClockId::MONOTONIC) {
+        ReadCost::SystemCall => return Err(Refusal::SlowVdso),
+        ReadCost::Unknown if is_paravirtual => return Err(Refusal::SlowVdso),
         _ => {}
     }
     IS_PARAVIRTUAL.store(is_paravirtual, Relaxed);

@@ -1,0 +1,161 @@
+//! [`read_cost`]: a quick timing test of what a read of a clock costs.
+
+use crate::arch::NATIVE;
+use crate::routes::Route;
+use crate::sys::{calls, routes, syscall};
+use crate::types::ClockId;
+
+/// What a read of a clock costs, as [`read_cost`] measures it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReadCost {
+    /// A read takes at most two thirds of the time of a system call. So the vDSO reads the clock in
+    /// user space.
+    FunctionCall,
+    /// A read takes about as long as a system call: [`routes`](crate::routes()) names no vDSO
+    /// function, or the vDSO enters the kernel, or each read of the counter is trapped.
+    SystemCall,
+    /// The times say neither, `CLOCK_MONOTONIC` is too coarse, the clock cannot be read or does not
+    /// exist, or this build calls libc (docs/ABI.md).
+    Unknown,
+}
+
+/// Measures what a read of this clock by [`clock_gettime`](crate::clock_gettime()) costs.
+///
+/// The answer is a cost and not where the clock is read: a vDSO function may enter the kernel, as
+/// it does if the kernel's clock source is hpet. For a CPU-time clock, which only the kernel knows,
+/// it is [`SystemCall`](ReadCost::SystemCall) without a measurement.
+///
+/// The answer holds for this moment. It is a timing test, so an interrupt or an emulator can
+/// mislead it; the package `vdso-doctor` has a proof. The call takes some microseconds and makes at
+/// most 16 system calls, including those that the vDSO makes.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time::{ClockId, ReadCost, read_cost};
+///
+/// if read_cost(ClockId::MONOTONIC) == ReadCost::SystemCall {
+///     eprintln!("each read of the clock enters the kernel: see docs/CLOCK_SOURCES.md");
+/// }
+/// ```
+#[must_use]
+pub fn read_cost(clock: ClockId) -> ReadCost {
+    // Without a table, libc makes the system calls.
+    if NATIVE.is_none() {
+        return ReadCost::Unknown;
+    }
+    let is_cpu_time = clock == ClockId::PROCESS_CPUTIME || clock.as_raw() < 0;
+    if is_cpu_time || !matches!(routes().clock_gettime, Route::Vdso { .. }) {
+        return match syscall::clock_gettime(clock) {
+            Ok(_) => ReadCost::SystemCall,
+            Err(_) => ReadCost::Unknown,
+        };
+    }
+    let now = || match calls::clock_gettime(ClockId::MONOTONIC) {
+        Ok(now) => Some(now.ktime() as u64),
+        Err(_) => None,
+    };
+    compare(
+        now,
+        || calls::clock_gettime(clock).is_ok(),
+        || syscall::clock_gettime(clock).is_ok(),
+    )
+}
+
+/// 4 x 3 + 1 reads, each at most one system call.
+const TRIES: usize = 3;
+
+/// How long a read of each kind took, and in addition one of the clock that measures.
+#[derive(Clone, Copy, Default)]
+struct Try {
+    kernel: u64,
+    vdso: u64,
+}
+
+/// Compares a read through the vDSO with one through the kernel. Both return whether they succeed.
+/// `now` reads the clock that measures.
+#[must_use]
+pub fn compare(
+    now: impl Fn() -> Option<u64>,
+    vdso: impl Fn() -> bool,
+    kernel: impl Fn() -> bool,
+) -> ReadCost {
+    match measure(now, vdso, kernel) {
+        Some(tries) => verdict(&tries),
+        None => ReadCost::Unknown,
+    }
+}
+
+/// Returns the times, or `None` if a read fails or the clock goes back.
+fn measure(
+    now: impl Fn() -> Option<u64>,
+    vdso: impl Fn() -> bool,
+    kernel: impl Fn() -> bool,
+) -> Option<[Try; TRIES]> {
+    let mut tries = [Try::default(); TRIES];
+    let mut start = now()?;
+    for passed in &mut tries {
+        if !kernel() {
+            return None;
+        }
+        let middle = now()?;
+        if !vdso() {
+            return None;
+        }
+        let end = now()?;
+        passed.kernel = middle.checked_sub(start)?;
+        passed.vdso = end.checked_sub(middle)?;
+        start = end;
+    }
+    Some(tries)
+}
+
+/// Returns what the times show.
+///
+/// Each contains a read of the clock that measures, usually through the vDSO as well. If a read
+/// through the vDSO takes 20 ns and a system call 200 ns, 40 ns are compared with 220 ns; 30 ns are
+/// two thirds of 45 ns, and 60 ns are compared with 75 ns: a quarter more. What the clock's own
+/// read takes is not estimated, because if both enter the kernel, both times are equally long.
+fn verdict(tries: &[Try; TRIES]) -> ReadCost {
+    // An interrupt only adds, so the shortest of all tries counts.
+    let mut kernel = u64::MAX;
+    let mut vdso = u64::MAX;
+    for tried in tries {
+        kernel = kernel.min(tried.kernel);
+        vdso = vdso.min(tried.vdso);
+    }
+    let Some(unit) = unit(tries) else {
+        return ReadCost::Unknown;
+    };
+    let quarter = vdso / 4;
+    let noise = unit.saturating_mul(2);
+    if kernel >= vdso.saturating_add(quarter).saturating_add(noise) {
+        return ReadCost::FunctionCall;
+    }
+    let is_as_long = kernel >= vdso - quarter && kernel <= vdso.saturating_add(vdso / 8);
+    if is_as_long && quarter >= unit {
+        return ReadCost::SystemCall;
+    }
+    ReadCost::Unknown
+}
+
+/// Returns the unit of the clock that measured, which can be longer than a read: the shortest
+/// difference of two times, or of a time and 0. All are multiples of the unit.
+fn unit(tries: &[Try; TRIES]) -> Option<u64> {
+    let mut times = [0; 2 * TRIES + 1];
+    for (pair, tried) in times.chunks_exact_mut(2).zip(tries) {
+        pair[0] = tried.kernel;
+        pair[1] = tried.vdso;
+    }
+    let mut unit = None;
+    for a in times {
+        for b in times {
+            let apart = a.abs_diff(b);
+            if apart > 0 && unit.is_none_or(|unit| apart < unit) {
+                unit = Some(apart);
+            }
+        }
+    }
+    unit
+}

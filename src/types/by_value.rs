@@ -1,0 +1,40 @@
+//! The comparison of two times by what they stand for.
+
+/// Implements comparison and hashing of a time through the number that a method returns. A derive
+/// would compare the fields, and a time whose second field is out of its range would differ from
+/// the equal one that is printed alike.
+macro_rules! by_value {
+    ($Time:ty, $number:ident) => {
+        impl PartialEq for $Time {
+            #[inline]
+            fn eq(&self, other: &Self) -> bool {
+                self.$number() == other.$number()
+            }
+        }
+
+        impl Eq for $Time {}
+
+        impl PartialOrd for $Time {
+            #[inline]
+            fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+
+        impl Ord for $Time {
+            #[inline]
+            fn cmp(&self, other: &Self) -> core::cmp::Ordering {
+                self.$number().cmp(&other.$number())
+            }
+        }
+
+        impl core::hash::Hash for $Time {
+            #[inline]
+            fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+                self.$number().hash(state);
+            }
+        }
+    };
+}
+
+pub(super) use by_value;
