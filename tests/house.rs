@@ -1,6 +1,5 @@
 //! The rules of the repository that no compiler or lint checks: what imports what, where unsafe
-//! code may be, where the target is chosen, how long a line of a comment may be, and that CI has
-//! what the tests need.
+//! code may be, where the target is chosen, and how long a line of a comment may be.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -238,44 +237,6 @@ fn no_line_of_a_comment_is_too_long() {
         {
             let is_short = comment.chars().count() <= COLUMNS || comment.contains("]: https://");
             assert!(is_short, "{file}: {comment}");
-        }
-    }
-}
-
-/// Looks for each need in the files of CI, so that every test runs somewhere.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-#[test]
-fn every_need_of_a_test_is_required_in_ci_where_its_table_says() {
-    if !Path::new(ROOT).join(".ci").exists() {
-        return test_support::not_run("a guest has no hidden files of the repository");
-    }
-    let mut tests = files(".rs");
-    tests.retain(|(file, _)| !file.ends_with("need.rs"));
-    for need in test_support::Need::ALL {
-        let name = format!("Need::{need:?}");
-        let is_named = |text: &str| {
-            text.match_indices(&name)
-                .any(|(at, name)| !text[at + name.len()..].starts_with(char::is_alphanumeric))
-        };
-        assert!(
-            tests.iter().any(|(_, text)| is_named(text)),
-            "no test needs {need:?}"
-        );
-        assert!(!need.places().is_empty(), "CI has {need:?} nowhere");
-        for place in need.places() {
-            let (file, word) = (place.0, place.word(*need));
-            let text = fs::read_to_string(Path::new(ROOT).join(file)).unwrap();
-            let requires = |line: &&str| line.to_lowercase().contains("require");
-            let of_line = |line: &str| line.split(['"', ' ', '=']).any(|found| found == word);
-            assert!(
-                text.lines().filter(requires).any(of_line),
-                "{file} does not require {word}"
-            );
-            println!(
-                "{:<20} {:<20} {word} in {file}",
-                format!("{need:?}"),
-                need.word()
-            );
         }
     }
 }

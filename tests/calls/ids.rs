@@ -9,7 +9,7 @@ use std::process::id;
 
 use test_support::functions::assert_clock_right;
 use test_support::nix::{self, unistd::gettid};
-use test_support::{PATHS, not_run, oracle};
+use test_support::{PATHS, not_run_here, oracle};
 use vdso_time::{ClockId, Errno};
 
 /// The number of no process and no file: Linux has at most 2^22 processes.
@@ -93,7 +93,7 @@ fn a_number_that_is_out_of_range_names_no_clock() {
 fn a_hardware_clock_reaches_its_driver() {
     match File::open("/dev/ptp0") {
         Ok(device) => assert_clock_right(ClockId::from_fd(device.as_raw_fd())),
-        Err(error) => not_run(format!("/dev/ptp0: {error}")),
+        Err(error) => not_run_here(format!("/dev/ptp0: {error}")),
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use goblin::elf::Elf;
 use goblin::elf::sym::{STT_FILE, STT_SECTION};
 use test_support::program::{self, ROOT};
-use test_support::{Need, command, not_run_here};
+use test_support::{command, not_run_here};
 use vdso_time::LocateError;
 
 use crate::place;
@@ -57,7 +57,7 @@ fn programs() -> Option<&'static Path> {
     match &*BUILT {
         Ok(folder) => Some(folder),
         Err(why) => {
-            not_run_here(Need::Compiler, why);
+            not_run_here(why);
             None
         }
     }
@@ -139,7 +139,7 @@ fn under_valgrind_the_kernel_answers() {
         valgrind.arg(folder.join("report")).args(arguments);
         let output = match valgrind.output() {
             Ok(output) => output,
-            Err(error) => return not_run_here(Need::Valgrind, format!("valgrind: {error}")),
+            Err(error) => return not_run_here(format!("valgrind: {error}")),
         };
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(
@@ -267,10 +267,7 @@ fn an_init_process_finds_the_vdso_before_anything_is_mounted() {
             .is_ok_and(|it| it.success())
     };
     let Some(user) = [&[][..], &["--map-root-user"]].into_iter().find(works) else {
-        return not_run_here(
-            Need::UserNamespace,
-            "unshare(1) cannot make a PID namespace",
-        );
+        return not_run_here("unshare(1) cannot make a PID namespace");
     };
     let text = output(unshare(user).arg("--root").arg(&root).arg("/init"));
     assert!(

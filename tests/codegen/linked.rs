@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use goblin::elf::Elf;
-use test_support::{Need, has_tool, not_run, program};
+use test_support::{has_tool, not_run_here, program};
 
 use crate::place;
 
@@ -38,7 +38,7 @@ fn needed_glibc(library: &Path) -> Vec<Vec<u32>> {
 fn a_shared_library_needs_no_newer_glibc_with_the_crate() {
     const TRIPLE: &str = "x86_64-unknown-linux-gnu";
     if !cfg!(all(target_arch = "x86_64", target_env = "gnu")) {
-        return not_run("the linker of this machine makes libraries for x86_64 and glibc");
+        return not_run_here("the linker of this machine makes libraries for x86_64 and glibc");
     }
     let library = program::library(["vdso-time", "libc"], TRIPLE, "shared", &[]);
     let Some(library) = library else { return };
@@ -114,7 +114,7 @@ fn two_copies_of_the_crate_link_by_lto() {
 /// both define a symbol that is not weak.
 #[test]
 fn two_static_libraries_with_the_crate_link_into_one_program() {
-    if !has_tool(Need::Lld, &["--version"]) {
+    if !has_tool("ld.lld", &["--version"]) {
         return;
     }
     for (triple, emulation) in TARGETS {

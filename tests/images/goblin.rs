@@ -13,7 +13,7 @@ use test_images::kinds::kinds;
 use test_images::{Spec, promises};
 use test_support::maps::{self, Mapping};
 use test_support::not_run::target_tmpdir;
-use test_support::{Need, has_proc, has_tool, not_run, oracle};
+use test_support::{has_proc, has_tool, not_run_here, oracle};
 use vdso_time::LocateError;
 use vdso_time::elf::Image;
 use vdso_time::vdso::Vdso;
@@ -65,7 +65,7 @@ const STYLES: [&str; 3] = ["sysv", "gnu", "both"];
 /// seven.
 #[test]
 fn goblin_sees_the_same_symbols_in_the_images_of_linkers() {
-    if !has_tool(Need::Gcc, &["--version"]) {
+    if !has_tool("gcc", &["--version"]) {
         return;
     }
     let folder = target_tmpdir().join("linked-images");
@@ -89,11 +89,10 @@ fn goblin_sees_the_same_symbols_in_the_images_of_linkers() {
     fs::write(folder.join("script"), include_str!("linker-script")).unwrap();
     fs::write(folder.join("functions.c"), functions.join("\n")).unwrap();
     run("gcc -O1 -fpic -fno-asynchronous-unwind-tables -c functions.c");
-    for linker in [Need::Bfd, Need::Lld]
+    for linker in ["ld.bfd", "ld.lld"]
         .into_iter()
         .filter(|linker| has_tool(*linker, &["--version"]))
     {
-        let linker = linker.word();
         for (style, count) in STYLES
             .into_iter()
             .flat_map(|style| (1..=12).map(move |count| (style, count)))
@@ -127,7 +126,7 @@ fn goblin_sees_the_same_symbols_in_this_process_where_the_kernel_mapped_them() {
         // Under valgrind the kernel still has the address of the image that is unmapped.
         let is_missing = matches!(found, Err(LocateError::Absent | LocateError::Unmapped));
         assert!(is_missing && oracle::sysinfo_ehdr() == 0, "{found:?}");
-        return not_run(format!("this process has no vDSO: {found:?}"));
+        return not_run_here(format!("this process has no vDSO: {found:?}"));
     };
     let base = vdso.base().addr();
     assert_eq!(base, oracle::sysinfo_ehdr());

@@ -13,9 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use test_support::nix::sys::signal::{SaFlags, Signal, raise};
 use test_support::nix::unistd::{getppid, gettid};
-use test_support::{
-    FUNCTIONS, Need, PATHS, Path, child, filter, not_run, not_run_here, oracle, signals,
-};
+use test_support::{FUNCTIONS, PATHS, Path, child, filter, not_run_here, oracle, signals};
 use vdso_time::__private::{NATIVE, syscall};
 use vdso_time::ClockId;
 use vdso_time::vdso::Vdso;
@@ -93,7 +91,7 @@ fn entries(path: &Path, has_backtrace: bool) -> [usize; 5] {
 #[test]
 fn a_handler_unwinds_from_the_kernels_entry_which_is_the_vdsos_on_i386() {
     let Some(abi) = NATIVE else {
-        return not_run("libc makes the system calls");
+        return not_run_here("libc makes the system calls");
     };
     if !filter::works() {
         return;
@@ -112,7 +110,7 @@ fn a_handler_unwinds_from_the_kernels_entry_which_is_the_vdsos_on_i386() {
             read(&|| getppid().as_raw() == 0);
             let has_backtrace = IS_UNWOUND.swap(false, Ordering::Relaxed);
             if !has_backtrace {
-                not_run_here(Need::Backtrace, "libc's own system calls cannot be unwound");
+                not_run_here("libc's own system calls cannot be unwound");
             }
             let before = entries(&PATHS[1], has_backtrace);
             let _ = vdso_time::routes();
@@ -194,14 +192,14 @@ extern "C" fn signal_this_thread() {
 #[test]
 fn a_handler_unwinds_through_a_caller_without_optimisation() {
     if NATIVE.is_none() {
-        return not_run("libc makes the system calls");
+        return not_run_here("libc makes the system calls");
     }
     child::forked(|| {
         backtrace();
         signals::handle(Signal::SIGUSR1, SaFlags::empty(), on_signal);
         read(&|| raise(Signal::SIGUSR1).is_ok());
         if !IS_UNWOUND.swap(false, Ordering::Relaxed) {
-            return not_run_here(Need::Backtrace, "libc's own system calls cannot be unwound");
+            return not_run_here("libc's own system calls cannot be unwound");
         }
         read(&|| {
             in_a_frame_of_c(signal_this_thread);

@@ -11,10 +11,7 @@
 #[cfg(not(all(target_arch = "x86_64", target_pointer_width = "64")))]
 #[test]
 fn a_first_call_may_be_interrupted_and_forked_at_every_instruction() {
-    test_support::not_run_here(
-        test_support::Need::TrapFlag,
-        "only x86_64's instructions are executed one by one",
-    );
+    test_support::not_run_here("only x86_64's instructions are executed one by one");
 }
 
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
@@ -30,9 +27,7 @@ mod native {
     use test_support::nix::sys::prctl::set_pdeathsig;
     use test_support::nix::sys::signal::{SaFlags, Signal};
     use test_support::nix::unistd::{ForkResult, fork};
-    use test_support::{
-        FUNCTIONS, Need, PATHS, child, cpus, filter, not_run_here, oracle, signals,
-    };
+    use test_support::{FUNCTIONS, PATHS, child, cpus, filter, not_run_here, oracle, signals};
     use vdso_time::{ClockId, routes};
 
     use crate::missed_the_vdso;
@@ -182,7 +177,7 @@ mod native {
         let [instructions, tried] =
             [&INSTRUCTIONS, &TRIED].map(|count| count.load(Ordering::Relaxed));
         if instructions == 0 {
-            return not_run_here(Need::TrapFlag, "the trap flag sends no signal");
+            return not_run_here("the trap flag sends no signal");
         }
         println!(
             "{:14} {instructions} instructions, {tried} tried",

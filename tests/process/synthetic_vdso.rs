@@ -12,8 +12,7 @@ use test_images::{Built, Spec, Sym, Value, names};
 use test_support::nix::sys::mman::ProtFlags;
 use test_support::nix::sys::signal::{SaFlags, Signal};
 use test_support::{
-    FUNCTIONS, Need, PATHS, Pages, assert_bracketed, child, filter, not_run, not_run_here, oracle,
-    signals,
+    FUNCTIONS, PATHS, Pages, assert_bracketed, child, filter, not_run_here, oracle, signals,
 };
 use vdso_time::__private::{Abi, NATIVE, Shape};
 use vdso_time::{
@@ -74,7 +73,7 @@ fn give(spec: Spec<'_>, code: Code) {
 /// Does `work` in a child whose vDSO has this code for every function.
 fn where_all_are(code: Code, work: impl Fn(&'static Abi)) {
     let Some(abi) = NATIVE else {
-        return not_run("libc answers");
+        return not_run_here("libc answers");
     };
     child::forked(|| {
         give(Spec::of(abi, names(abi)), code);
@@ -169,7 +168,7 @@ fn an_answer_that_was_not_written_is_zero_and_a_resolution_is_asked_of_the_kerne
 #[test]
 fn time_is_the_second_of_clock_gettime_in_an_image_without_time() {
     let Some(abi) = NATIVE else {
-        return not_run("libc answers");
+        return not_run_here("libc answers");
     };
     child::forked(|| {
         give(
@@ -188,7 +187,7 @@ fn a_32_bit_time_is_believed_unless_it_is_negative() {
     const IN_2040: i32 = 2_208_988_800_i64 as i32;
     const SYMBOL: &str = "__vdso_clock_gettime";
     let Some(abi) = NATIVE.filter(|abi| abi.class == 1) else {
-        return not_run("no 32-bit symbols");
+        return not_run_here("no 32-bit symbols");
     };
     for (seconds, code) in [
         (IN_2030, writing_clock_gettime::<IN_2030> as Code),
@@ -251,7 +250,7 @@ fn einval_is_final() {
 #[test]
 fn the_functions_of_the_image_are_the_ones_called() {
     let Some(abi) = NATIVE else {
-        return not_run("libc answers");
+        return not_run_here("libc answers");
     };
     for version in [None, Some(abi.version)] {
         child::forked(|| {
@@ -292,7 +291,7 @@ fn the_functions_of_the_image_are_the_ones_called() {
 #[test]
 fn code_that_ends_with_the_image_is_used() {
     let Some(abi) = NATIVE else {
-        return not_run("libc answers");
+        return not_run_here("libc answers");
     };
     for size in [0, 4096 - CODE as u64, u64::MAX] {
         child::forked(|| {
@@ -332,7 +331,7 @@ fn a_first_call_in_a_sandbox_does_not_replace_what_another_thread_found() {
         signals::handle(Signal::SIGSYS, SaFlags::empty(), on_denied);
         let sandboxed = thread::spawn(|| {
             if let Err(error) = filter::restrict(&[abi.discovery.rt_sigprocmask], filter::TRAP) {
-                not_run_here(Need::Seccomp, format!("seccomp: {error}"));
+                not_run_here(format!("seccomp: {error}"));
                 IS_DENIED.store(true, Ordering::Relaxed);
             }
             (vdso_time::clock_gettime(ClockId::MONOTONIC), routes())
@@ -355,7 +354,7 @@ fn a_first_call_in_a_sandbox_does_not_replace_what_another_thread_found() {
 #[test]
 fn only_the_entry_of_an_i386_image_makes_system_calls() {
     let Some(abi) = NATIVE else {
-        return not_run("libc makes the calls");
+        return not_run_here("libc makes the calls");
     };
     for (state, version, foreign, is_called) in [
         (

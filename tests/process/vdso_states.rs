@@ -13,9 +13,7 @@ use test_support::functions::assert_all_right;
 use test_support::nix::sched::{CloneFlags, unshare};
 use test_support::nix::sys::mman::{MRemapFlags, mremap, munmap};
 use test_support::nix::unistd::chroot;
-use test_support::{
-    Need, PATHS, Pages, child, filter, has_proc, maps, not_run, not_run_here, oracle, page_size,
-};
+use test_support::{PATHS, Pages, child, filter, has_proc, maps, not_run_here, oracle, page_size};
 use vdso_time::__private::NATIVE;
 use vdso_time::LocateError::{self, Absent, Malformed, Unchecked, Unmapped};
 use vdso_time::elf::ParseError;
@@ -87,8 +85,7 @@ fn has_get_auxv() -> bool {
 fn without_proc() -> bool {
     // The first user of a namespace may do what root may.
     let _ = unshare(CloneFlags::CLONE_NEWUSER);
-    let changed =
-        chroot("/dev").map_err(|error| not_run_here(Need::Chroot, format!("chroot: {error}")));
+    let changed = chroot("/dev").map_err(|error| not_run_here(format!("chroot: {error}")));
     assert!(changed.is_err() || fs::metadata("/proc").is_err());
     changed.is_ok()
 }
@@ -189,7 +186,7 @@ fn the_vdso_is_found_or_the_reason_is_named_in_every_state() {
 #[test]
 fn an_image_that_is_cut_short_is_noticed() {
     let Some(abi) = NATIVE else {
-        return not_run("no table for this architecture");
+        return not_run_here("no table for this architecture");
     };
     let across = Value::Exactly(page_size() as u64 - 8);
     let parts = Part::ALL
@@ -251,7 +248,7 @@ fn a_first_call_probes_a_page_once() {
     }
 
     let Some(abi) = NATIVE else {
-        return not_run("no table for this architecture");
+        return not_run_here("no table for this architecture");
     };
     let mut spec = Spec::of(abi, names(abi));
     spec.symbols
@@ -271,7 +268,7 @@ fn a_first_call_probes_a_page_once() {
         child::set_vdso(pages.addr());
         signals::handle(Signal::SIGSYS, SaFlags::empty(), on_trap);
         if filter::restrict(&[libc::SYS_rt_sigprocmask as u32], filter::TRAP).is_err() {
-            return not_run_here(Need::Seccomp, "there is no seccomp");
+            return not_run_here("there is no seccomp");
         }
         vdso_time::warm_up();
         assert_eq!(PROBES.load(Ordering::Relaxed), 2);
@@ -307,7 +304,7 @@ fn vdso() -> Option<(NonNull<c_void>, usize)> {
     let start = oracle::sysinfo_ehdr();
     let mut all = maps::all("self").ok().filter(|_| has_proc())?.into_iter();
     let Some(mapping) = all.find(|mapping| mapping.range.start == start) else {
-        not_run("this process has no vDSO");
+        not_run_here("this process has no vDSO");
         return None;
     };
     leave_the_vdso();
@@ -336,6 +333,6 @@ fn moves_the_vdso() -> bool {
     // SAFETY: it replaces these pages, and what the kernel put after them.
     let moved = unsafe { mremap(start, size, size, flags, Some(pages.base)) };
     moved
-        .map_err(|error| not_run_here(Need::Mremap, format!("mremap: {error}")))
+        .map_err(|error| not_run_here(format!("mremap: {error}")))
         .is_ok()
 }

@@ -14,7 +14,7 @@ use test_support::child::{self, End, WELL};
 use test_support::filter::{self, ALLOW, Action, KILL_PROCESS};
 use test_support::functions::Function;
 use test_support::nix::sys::signal::Signal;
-use test_support::{CLOCKS, FUNCTIONS, PATHS, not_run, oracle};
+use test_support::{CLOCKS, FUNCTIONS, PATHS, not_run_here, oracle};
 use vdso_time::__private::{ALL, Shape};
 use vdso_time::LocateError;
 use vdso_time::vdso::Vdso;
@@ -138,7 +138,7 @@ fn no_read_is_caught_with_a_vdso_or_without_one() {
         .flat_map(|release| [(release, true), (release, false)])
     {
         if has_vdso && oracle::sysinfo_ehdr() == 0 {
-            not_run("this process has no vDSO");
+            not_run_here("this process has no vDSO");
             continue;
         }
         for (name, read) in READS {

@@ -13,7 +13,7 @@ use test_support::child::End;
 use test_support::filter::{self, Action, KILL_PROCESS, TRAP, error};
 use test_support::functions::{assert_all_right, assert_panics};
 use test_support::nix::sys::signal::{SaFlags, Signal, raise};
-use test_support::{CLOCKS, PATHS, child, not_run, oracle, signals};
+use test_support::{CLOCKS, PATHS, child, not_run_here, oracle, signals};
 use vdso_time::__private::NATIVE;
 use vdso_time::{ClockId, Errno, Instant, Route, SystemTime, Tai, routes, syscall};
 
@@ -50,7 +50,7 @@ fn clocks_of_the_vdso() -> Vec<ClockId> {
 fn with_a_vdso_no_read_makes_a_system_call_and_no_sandbox_is_noticed() {
     let is_vdso = || matches!(routes().clock_gettime, Route::Vdso { .. });
     if child::end_of(is_vdso) != child::WELL {
-        return not_run("no vDSO answers in this process");
+        return not_run_here("no vDSO answers in this process");
     }
     if !filter::works() {
         return;
@@ -219,7 +219,7 @@ fn in_a_signal_handler_try_now_returns_the_error_and_now_ends_the_process() {
 fn another_system_call_replaces_a_denied_one() {
     type Read = fn() -> Result<i64, Errno>;
     let Some(abi) = NATIVE else {
-        return not_run("libc makes the calls");
+        return not_run_here("libc makes the calls");
     };
     let day: Read = || syscall::gettimeofday().map(|now| now.tv_sec);
     let wall: Read = || syscall::clock_gettime(ClockId::REALTIME).map(|now| now.tv_sec);

@@ -8,7 +8,7 @@ use std::ffi::c_int;
 
 use test_support::child::{self, End, WELL};
 use test_support::nix::sys::signal::{Signal, raise};
-use test_support::{Need, not_run, not_run_here, oracle, signals};
+use test_support::{not_run_here, oracle, signals};
 use vdso_time::{ClockId, Route, Routes, routes, syscall};
 
 /// Strict seccomp denies the counter too, there (seccomp_set_mode_strict of kernel/seccomp.c).
@@ -85,7 +85,7 @@ fn counter_ends(fatal: bool, if_asked: End) -> Option<End> {
 #[test]
 fn in_strict_seccomp_the_coarse_clocks_work() {
     if end(false, strict, || true) != WELL {
-        return not_run_here(Need::Seccomp, "there is no strict seccomp");
+        return not_run_here("there is no strict seccomp");
     }
     let expected = |function: fn(&Routes) -> Route| {
         let needs_kernel =
@@ -120,10 +120,10 @@ fn in_strict_seccomp_the_coarse_clocks_work() {
 #[test]
 fn without_the_counter_the_coarse_clocks_and_the_kernel_work() {
     if !X86 {
-        return not_run("this test denies the counter of x86 only");
+        return not_run_here("this test denies the counter of x86 only");
     }
     if end(false, without_counter, || true) != WELL {
-        return not_run_here(Need::TscDenial, "PR_SET_TSC");
+        return not_run_here("PR_SET_TSC");
     }
     for is_first in [false, true] {
         for read in [coarse as Read, GETCPU].into_iter().chain(BY_KERNEL) {

@@ -17,7 +17,7 @@ use goblin::elf::sym::STB_LOCAL;
 use goblin::elf::{Elf, Sym};
 use goblin::strtab::Strtab;
 use test_support::not_run::target_tmpdir;
-use test_support::{Need, has_tool, not_run, not_run_here, program};
+use test_support::{has_tool, not_run_here, program};
 use vdso_time_counter::{Refusal, Status};
 
 /// Commands run in this folder.
@@ -124,14 +124,14 @@ fn installed(file: &str) -> String {
 /// Returns whether the libraries and programs of the target can be built; says what is missing if
 /// not.
 fn can_build() -> bool {
-    if !has_tool(Need::Make, &["--version"]) || !has_tool(Need::PkgConfig, &["--version"]) {
+    if !has_tool("make", &["--version"]) || !has_tool("pkg-config", &["--version"]) {
         return false;
     }
     // With a linker of its own, the target has a compiler.
     let machine = foreign("LINKER").map_or_else(|| run(&["cc", "-dumpmachine"]), |_| ARCH.into());
     let is_target = machine.replace("i686", "x86").starts_with(ARCH);
     if !is_target {
-        not_run(format!(
+        not_run_here(format!(
             "cc is for {}, the tests are for {ARCH}",
             machine.trim()
         ));
@@ -143,7 +143,7 @@ fn can_build() -> bool {
 fn is_native() -> bool {
     let is_native = foreign("LINKER").is_none();
     if !is_native {
-        not_run("foreign programs are of C alone");
+        not_run_here("foreign programs are of C alone");
     }
     is_native
 }
@@ -154,10 +154,7 @@ fn has_zig() -> bool {
         .output();
     let has_zig = version.is_ok_and(|output| output.status.success());
     if !has_zig {
-        not_run_here(
-            Need::Zig,
-            "python3 has no module ziglang; pip install ziglang",
-        );
+        not_run_here("python3 has no module ziglang; pip install ziglang");
     }
     has_zig
 }
@@ -169,17 +166,16 @@ fn compilers() -> Vec<String> {
         let is_static = is_guest() || foreign("RUNNER").is_none();
         return vec![linker + if is_static { " -static" } else { "" }];
     }
-    let mut compilers = vec![
-        (Need::Cc, "cc"),
-        (Need::Clang, "clang"),
-        (Need::MuslGcc, "musl-gcc -static"),
-    ];
-    compilers.retain(|(need, _)| has_tool(*need, &["--version"]));
-    compilers.extend(has_zig().then_some((Need::Zig, "python3 -m ziglang cc")));
+    let mut compilers = Vec::new();
+    for (compiler, flags) in [("cc", ""), ("clang", ""), ("musl-gcc", " -static")] {
+        if has_tool(compiler, &["--version"]) {
+            compilers.push(format!("{compiler}{flags}"));
+        }
+    }
+    if has_zig() {
+        compilers.push("python3 -m ziglang cc".to_owned());
+    }
     compilers
-        .into_iter()
-        .map(|(_, compiler)| compiler.to_owned())
-        .collect()
 }
 
 /// Compiles and runs a program with this compiler. Returns what it prints.
@@ -222,13 +218,13 @@ fn c_programs_get_the_times_of_libc() {
 /// Branches on the results: MemorySanitizer ends a program that branches on bytes nobody stored.
 #[test]
 fn memory_sanitizer_sees_the_results() {
-    if !can_build() || !is_native() || !has_tool(Need::Clang, &["--version"]) {
+    if !can_build() || !is_native() || !has_tool("clang", &["--version"]) {
         return;
     }
     let empty = installed("empty.c");
     fs::write(&empty, "int main(void) { return 0; }").unwrap();
     if has_tool(
-        Need::Clang,
+        "clang",
         &split(&format!("-fsanitize=memory {empty} -o {empty}.out")),
     ) {
         let archive = format!(
@@ -249,7 +245,7 @@ fn an_ifunc_resolver_of_a_static_program_reads_the_clock() {
         return;
     }
     if cfg!(not(target_env = "gnu")) {
-        return not_run("only glibc has IFUNC resolvers");
+        return not_run_here("only glibc has IFUNC resolvers");
     }
     let archive = format!(
         "-I{} {}",
@@ -324,7 +320,7 @@ fn the_archive_has_what_an_installation_has_and_the_licences() {
 
 #[test]
 fn cmake_finds_both_libraries() {
-    if !can_build() || !is_native() || !has_tool(Need::Cmake, &["--version"]) {
+    if !can_build() || !is_native() || !has_tool("cmake", &["--version"]) {
         return;
     }
     let build = installed("cmake-build");
@@ -343,7 +339,7 @@ fn python_zig_and_go_programs_get_the_times_of_their_languages() {
         return;
     }
     let (program, archive) = (installed("clock"), installed("lib/libvdso_time.a"));
-    if has_tool(Need::Python, &["--version"]) {
+    if has_tool("python3", &["--version"]) {
         run_program(&["python3", "examples/clock.py"]);
     }
     if has_zig() {
@@ -360,7 +356,7 @@ fn python_zig_and_go_programs_get_the_times_of_their_languages() {
         ]);
         run_program(&[&program]);
     }
-    if has_tool(Need::Go, &["version"]) {
+    if has_tool("go", &["version"]) {
         run(&["go", "build", "-o", &program, "examples/clock.go"]);
         run_program(&[&program]);
     }
@@ -376,7 +372,7 @@ fn the_static_library_does_not_replace_libm() {
     }
     let words = format!("-I{} -O1 tests/libm.c", installed("include"));
     let archive = installed("lib/libvdso_time.a");
-    let cplusplus = is_native() && has_tool(Need::CPlusPlus, &["--version"]);
+    let cplusplus = is_native() && has_tool("g++", &["--version"]);
     let compilers = compilers()
         .into_iter()
         .filter(|compiler| !compiler.contains("ziglang"));
@@ -397,14 +393,13 @@ fn the_headers_are_strict_c89_and_cplusplus98() {
     let flags =
         "-pedantic -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Werror -fsyntax-only";
     for (compiler, language) in [
-        (Need::Cc, "-std=c89 -xc"),
-        (Need::Cc, "-std=c99 -xc"),
-        (Need::CPlusPlus, "-std=c++98 -xc++"),
-        (Need::Clang, "-std=c89 -fsanitize=memory -xc"),
-        (Need::Clang, "-std=c++98 -fsanitize=memory -xc++"),
+        ("cc", "-std=c89 -xc"),
+        ("cc", "-std=c99 -xc"),
+        ("g++", "-std=c++98 -xc++"),
+        ("clang", "-std=c89 -fsanitize=memory -xc"),
+        ("clang", "-std=c++98 -fsanitize=memory -xc++"),
     ] {
         if has_tool(compiler, &["--version"]) {
-            let compiler = compiler.word();
             run(&split(&format!(
                 "{compiler} {language} {flags} -I{include} {}",
                 source.display()
@@ -535,7 +530,7 @@ fn without_the_feature_libc_a_program_needs_memcpy_alone() {
 /// Looks for the mark in each object: one without it takes the shadow stack from a whole program.
 #[test]
 fn the_libraries_of_x86_64_name_the_shadow_stack_and_nothing_else() {
-    if !can_build() || !has_tool(Need::Readelf, &["--version"]) {
+    if !can_build() || !has_tool("readelf", &["--version"]) {
         return;
     }
     for library in ["lib/libvdso_time.a", "lib/libvdso_time.so"] {

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use criterion::measurement::{Measurement, WallTime};
-use test_support::{Need, not_run_here, oracle};
+use test_support::{not_run_here, oracle};
 use vdso_time::{ClockId, Monotonic, MonotonicCoarse, MonotonicRaw, syscall};
 use vdso_time_counter as counter;
 use vdso_time_criterion::{CounterTime, VdsoTime};
@@ -31,7 +31,7 @@ fn counter_time() -> Option<CounterTime> {
                 !is_counter,
                 "the kernel's clock uses the counter, but: {status}"
             );
-            not_run_here(Need::Counter, status);
+            not_run_here(status);
             None
         }
     }

@@ -5,7 +5,7 @@
 use std::panic::catch_unwind;
 use std::time::Duration;
 
-use test_support::{child, filter, nix, not_run};
+use test_support::{child, filter, nix, not_run_here};
 use vdso_time::__private::NATIVE;
 use vdso_time_counter::{self as counter, Status};
 use vdso_time_quanta::minstant::is_tsc_available;
@@ -26,7 +26,7 @@ fn whether_the_counter_is_available_is_the_same_before_and_after_its_calibration
 #[test]
 fn an_upkeep_whose_first_read_panics_does_not_run() {
     let Some(abi) = NATIVE else {
-        return not_run("libc answers here");
+        return not_run_here("libc answers here");
     };
     child::forked(|| {
         child::set_vdso(0);

@@ -13,7 +13,6 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid};
 use vdso_time::Errno;
 
-use crate::Need;
 use crate::not_run::not_run_here;
 
 /// How long a child may take. The slowest emulator takes less.
@@ -148,6 +147,5 @@ pub fn has_time_namespace(offsets: &str) -> bool {
     let file = "/proc/self/timens_offsets";
     let set =
         new.and_then(|()| fs::write(file, offsets).map_err(|error| format!("{file}: {error}")));
-    set.map_err(|why| not_run_here(Need::TimeNamespace, why))
-        .is_ok()
+    set.map_err(not_run_here).is_ok()
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use crate::child::{self, End};
-use crate::{Need, has_tool, not_run_here};
+use crate::{has_tool, not_run_here};
 
 /// The exit status, standard output and standard error.
 pub type Ended = (Option<i32>, String, String);
@@ -32,7 +32,7 @@ pub fn started(output: io::Result<Output>) -> Option<Ended> {
         }
         Err(error) => error.to_string(),
     };
-    not_run_here(Need::Exec, why);
+    not_run_here(why);
     None
 }
 
@@ -81,7 +81,7 @@ pub fn assert_says_that_output_is_lost(
         .args(["-c", "exec \"$0\" \"$@\" >&-"])
         .arg(whole.get_program())
         .args(whole.get_args());
-    let closed = has_tool(Need::Sh, &["-c", "true"]).then(|| closed.output());
+    let closed = has_tool("sh", &["-c", "true"]).then(|| closed.output());
     let full = Some((full, "No space left on device (os error 28)"));
     // std reports success for a descriptor that is not open for writing.
     let for_reading = command().stdout(File::open("/dev/null").unwrap()).output();

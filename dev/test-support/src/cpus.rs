@@ -3,7 +3,7 @@
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-use crate::{Need, not_run_here};
+use crate::not_run_here;
 
 /// This thread.
 const SELF: Pid = Pid::from_raw(0);
@@ -11,8 +11,7 @@ const SELF: Pid = Pid::from_raw(0);
 /// Returns their numbers; says so if the kernel does not answer.
 pub fn allowed() -> Option<Vec<usize>> {
     let allowed = sched_getaffinity(SELF);
-    let allowed = allowed
-        .map_err(|error| not_run_here(Need::Affinity, format!("sched_getaffinity: {error}")));
+    let allowed = allowed.map_err(|error| not_run_here(format!("sched_getaffinity: {error}")));
     let allowed = allowed.ok()?;
     Some(
         (0..CpuSet::count())
@@ -25,11 +24,7 @@ pub fn allowed() -> Option<Vec<usize>> {
 pub fn pin(cpu: usize) -> bool {
     let mut one = CpuSet::new();
     let pinned = one.set(cpu).and_then(|()| sched_setaffinity(SELF, &one));
-    let pinned = pinned.map_err(|error| {
-        not_run_here(
-            Need::Affinity,
-            format!("CPU {cpu}: sched_setaffinity: {error}"),
-        )
-    });
+    let pinned =
+        pinned.map_err(|error| not_run_here(format!("CPU {cpu}: sched_setaffinity: {error}")));
     pinned.is_ok()
 }

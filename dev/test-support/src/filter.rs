@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use nix::sys::prctl::set_no_new_privs;
 use vdso_time::__private::{Abi, NATIVE};
 
-use crate::{Need, child, not_run_here};
+use crate::{child, not_run_here};
 
 /// What the filter does: a `SECCOMP_RET_*` of include/uapi/linux/seccomp.h.
 pub type Action = u32;
@@ -100,7 +100,7 @@ pub fn works() -> bool {
     // output during the fork.
     let works = child::end_of(|| restrict(&[], ALLOW).is_ok()) == child::WELL;
     if !works {
-        not_run_here(Need::Seccomp, "there is no seccomp");
+        not_run_here("there is no seccomp");
     }
     works
 }
@@ -109,7 +109,7 @@ pub fn works() -> bool {
 pub fn deny(calls: &[u32], number: c_int) -> bool {
     let denied = restrict(calls, error(number));
     denied
-        .map_err(|error| not_run_here(Need::Seccomp, format!("seccomp: {error}")))
+        .map_err(|error| not_run_here(format!("seccomp: {error}")))
         .is_ok()
 }
 

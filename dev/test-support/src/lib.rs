@@ -21,7 +21,6 @@ pub mod cpus;
 pub mod filter;
 pub mod functions;
 pub mod maps;
-mod need;
 pub mod not_run;
 pub mod oracle;
 mod pages;
@@ -31,7 +30,6 @@ pub mod vector;
 
 pub use functions::{CLOCKS, FUNCTIONS, PATHS, Path, assert_bracketed, settable};
 pub use maps::page_size;
-pub use need::{Need, Place};
 pub use nix;
-pub use not_run::{has_proc, has_tool, not_run, not_run_here};
+pub use not_run::{has_proc, has_tool, not_run_here};
 pub use pages::Pages;

@@ -1,87 +1,113 @@
-//! Tests that are not run on this machine say why.
+//! Tests that cannot run on this machine record why.
 
 use std::env;
 use std::fmt::Display;
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
-use crate::Need;
+/// Where [`not_run_here`] writes its lines: a file, or `-` for standard output. Without it, a test
+/// program prints their number when it exits.
+const SKIPS: &str = "VDSO_TIME_SKIPS";
 
-/// Says why a test, or the rest of it, is not run. Fails if `VDSO_TIME_TEST_REQUIRES` has what is
-/// missing, so that CI skips nothing.
-#[track_caller]
-pub fn not_run_here(missing: Need, why: impl Display) {
-    not_run(&why);
-    assert!(
-        !missing.is_required(),
-        "{} is required: {why}",
-        missing.word()
-    );
+/// Records that the current test, or the rest of it, does not run on this machine, and why.
+///
+/// Each job of CI compares these lines with `.ci/skips`, so no test is skipped there by accident.
+pub fn not_run_here(why: impl Display) {
+    let why = why.to_string();
+    let words: Vec<&str> = why.split_whitespace().collect();
+    let line = format!("not run here: {}: {}\n", test(), words.join(" "));
+    let Some(path) = env::var_os(SKIPS) else {
+        return count();
+    };
+    if path == "-" {
+        // `println!` cannot be used: libtest hides the output of a test that passes, and in a
+        // forked child another thread may have held the lock.
+        let _ = nix::unistd::write(io::stdout(), line.as_bytes());
+        return;
+    }
+    let file = OpenOptions::new().append(true).create(true).open(&path);
+    let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+    written.unwrap_or_else(|error| panic!("{SKIPS}: {error}"));
 }
 
-/// Says why a test, or the rest of it, is not run, where nothing that could be installed or allowed
-/// would change that.
-pub fn not_run(why: impl Display) {
-    let why = why
-        .to_string()
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ");
-    // Not by `println!`: the output of a test that passes is not shown, and in a forked child
-    // another thread may have held the lock.
-    let line = format!("not run here: {why}\n");
-    let _ = nix::unistd::write(io::stdout(), line.as_bytes());
+/// Returns the path of the current test, which begins with the name of its program. libtest gives
+/// the test's name to the thread.
+fn test() -> String {
+    let program = this_program();
+    let stem = program.file_stem().unwrap_or_default().to_string_lossy();
+    // cargo appends a hash.
+    let program = stem.rsplit_once('-').map_or(&*stem, |(name, _)| name);
+    let thread = thread::current();
+    let test = thread.name().unwrap_or("unnamed thread");
+    format!("{program}::{test}")
 }
 
-/// Returns whether /proc is mounted; says so if it is not.
-#[track_caller]
+/// How many checks this process did not run.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts a check. The process prints the sum when it exits.
+fn count() {
+    extern "C" fn print() {
+        let count = COUNT.load(Ordering::Relaxed);
+        let checks = if count == 1 {
+            "1 check was"
+        } else {
+            &format!("{count} checks were")
+        };
+        let line = format!("{checks} not run here; {SKIPS}=- prints which, and why\n\n");
+        let _ = nix::unistd::write(io::stdout(), line.as_bytes());
+    }
+    if COUNT.fetch_add(1, Ordering::Relaxed) == 0 {
+        // SAFETY: `print` is a function of this program, which stays loaded, and does not unwind.
+        let status = unsafe { libc::atexit(print) };
+        assert_eq!(status, 0, "atexit");
+    }
+}
+
+/// Returns whether /proc is mounted, or records the test as not run.
 pub fn has_proc() -> bool {
-    let found = fs::metadata("/proc/self");
-    found
-        .map_err(|error| {
-            not_run_here(
-                Need::Proc,
-                format!("/proc is not mounted: /proc/self: {error}"),
-            )
-        })
-        .is_ok()
+    match fs::metadata("/proc/self") {
+        Ok(_) => true,
+        Err(error) => {
+            not_run_here(format!("/proc is not mounted: /proc/self: {error}"));
+            false
+        }
+    }
 }
 
-/// Returns whether a program works, by arguments with which it must succeed; says what is missing
-/// if it does not.
-#[track_caller]
-pub fn has_tool(need: Need, arguments: &[&str]) -> bool {
-    if need == Need::Valgrind && !has_proc() {
+/// Returns whether a program works, or records the test as not run. The program must succeed with
+/// these arguments.
+pub fn has_tool(tool: &str, arguments: &[&str]) -> bool {
+    if tool == "valgrind" && !has_proc() {
         return false;
     }
-    let tool = need.word();
     let why = match Command::new(tool).args(arguments).output() {
         Ok(output) if output.status.success() => return true,
         Ok(Output { status, stderr, .. }) => {
-            format!(
-                "{tool} does not work: {status}: {}",
-                String::from_utf8_lossy(&stderr)
-            )
+            let said = String::from_utf8_lossy(&stderr);
+            format!("{tool} does not work: {status}: {said}")
         }
         Err(error) if error.kind() == ErrorKind::NotFound => format!("{tool} is not installed"),
         Err(error) => format!("{tool}: {error}"),
     };
-    not_run_here(need, why);
+    not_run_here(why);
     false
 }
 
-/// Returns the file of this program, by /proc, or else by the name with which it was started.
+/// Returns the file of this program: from /proc, or else the name with which it was started.
 pub fn this_program() -> PathBuf {
     env::current_exe().unwrap_or_else(|_| env::args_os().next().unwrap_or_default().into())
 }
 
-/// Returns the folder `tmp` of cargo's target folder, by the place of this test program in it.
+/// Returns the directory `tmp` of cargo's target directory, in which this test program is.
 pub fn target_tmpdir() -> PathBuf {
     let program = this_program();
     let target = program.ancestors().nth(3).unwrap_or(Path::new("."));
-    let folder = target.join("tmp");
-    let _ = fs::create_dir_all(&folder);
-    folder
+    let directory = target.join("tmp");
+    let _ = fs::create_dir_all(&directory);
+    directory
 }

@@ -6,7 +6,7 @@ use std::io;
 
 use vdso_time::Timespec;
 
-use crate::{Need, not_run_here};
+use crate::not_run_here;
 
 /// An answer, or `errno`.
 pub type Answer<T> = Result<T, i32>;
@@ -138,10 +138,9 @@ pub fn counter_is_in_user_space() -> Option<bool> {
             Some(false)
         }
         other => {
-            not_run_here(
-                Need::ClockSource,
-                format!("it is not known where the clock source `{other}` is read"),
-            );
+            not_run_here(format!(
+                "it is not known where the clock source `{other}` is read"
+            ));
             None
         }
     }

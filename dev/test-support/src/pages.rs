@@ -36,8 +36,8 @@ impl Pages {
         unsafe {
             self.base
                 .cast()
-                .copy_from_nonoverlapping((&bytes[0]).into(), bytes.len())
-        };
+                .copy_from_nonoverlapping((&bytes[0]).into(), bytes.len());
+        }
         self.protect(ProtFlags::PROT_READ);
     }
 

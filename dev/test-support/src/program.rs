@@ -6,8 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Need;
-use crate::not_run::{not_run, not_run_here, target_tmpdir, this_program};
+use crate::not_run::{not_run_here, target_tmpdir, this_program};
 
 /// The folder of the package vdso-time.
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -42,7 +41,7 @@ pub fn example(options: &[&str], name: &str, arguments: &[&Path]) -> Option<Stri
             Some(String::from_utf8(output.stdout).expect("UTF-8"))
         }
         Err(error) => {
-            not_run_here(Need::Compiler, format!("cargo: {error}"));
+            not_run_here(format!("cargo: {error}"));
             None
         }
     }
@@ -95,7 +94,7 @@ pub fn compile(
         Ok(_) => Some(()),
         // `cargo xtask` compiles such libraries where Debian has none.
         Err(error) if error.contains("failed to get bitcode") => {
-            not_run("core has no bitcode");
+            not_run_here("core has no bitcode");
             None
         }
         Err(error) => panic!("{error}"),
@@ -143,7 +142,7 @@ pub fn emit_for_armv5(source: &Path, flags: &[&str], to: &Path) -> Option<Vec<u8
     let text = match run(Command::new("readelf").arg("-A").arg(to)) {
         Ok(text) => text,
         Err(error) => {
-            not_run_here(Need::Readelf, error);
+            not_run_here(error);
             return None;
         }
     };
@@ -163,14 +162,7 @@ pub fn has_standard_library(triple: &str) -> bool {
         Ok(_) => format!("the compiler has no standard library for {triple}"),
         Err(error) => error,
     };
-    not_run_here(
-        if is_host(triple) {
-            Need::Compiler
-        } else {
-            Need::Foreign
-        },
-        why,
-    );
+    not_run_here(why);
     false
 }
 

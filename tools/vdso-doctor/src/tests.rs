@@ -4,7 +4,7 @@ use std::env::consts::ARCH;
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
-use test_support::{Need, child, filter, has_proc, not_run, not_run_here};
+use test_support::{child, filter, has_proc, not_run_here};
 use vdso_time::__private::NATIVE;
 use vdso_time::vdso::{Functions, VdsoFn};
 
@@ -32,7 +32,7 @@ fn a_wall_clock_54_seconds_after_the_epoch_is_no_system_call() {
     let function = VdsoCall::of(Call::Time, &functions).expect("a function");
     match seccomp::count(&[function], 1) {
         Ok(count) => assert_eq!(count.entered, [0]),
-        Err(why) => not_run_here(Need::Seccomp, why),
+        Err(why) => not_run_here(why),
     }
 }
 
@@ -149,7 +149,7 @@ fn an_emulator_and_valgrind_have_a_vdso_that_says_nothing_about_the_program_in_t
 #[allow(unsafe_code, reason = "init is called here")]
 fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {
     let Some(abi) = NATIVE else {
-        return not_run("libc answers here");
+        return not_run_here("libc answers here");
     };
     if !has_proc() {
         return;
@@ -200,12 +200,12 @@ fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {
 #[allow(unsafe_code, reason = "prctl(2) is called here")]
 fn a_process_that_a_read_of_the_counter_would_end_gets_an_error() {
     if !["x86", "x86_64"].contains(&ARCH) {
-        return not_run("this test denies the counter of x86 only");
+        return not_run_here("this test denies the counter of x86 only");
     }
     child::forked(|| {
         // SAFETY: it takes a mode. This child does not read the counter afterwards.
         if unsafe { libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV) } != 0 {
-            return not_run_here(Need::TscDenial, "PR_SET_TSC");
+            return not_run_here("PR_SET_TSC");
         }
         let error = diagnose().unwrap_err().to_string();
         let finding = check(&Call::USUAL).unwrap_err();

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::time::Duration;
 use std::{fs, thread};
 
-use test_support::{Need, child, cpus, filter, has_proc, not_run, not_run_here, oracle};
+use test_support::{child, cpus, filter, has_proc, not_run_here, oracle};
 use vdso_doctor::{Call, Evidence, Location, Measurement, check, diagnose};
 use vdso_time::__private::NATIVE;
 use vdso_time::ClockId;
@@ -47,7 +47,7 @@ fn each_read_is_where_the_clock_source_is_read() {
     let diagnosis = diagnose().unwrap();
     assert_eq!(diagnosis.vdso.is_ok(), has_vdso);
     if has_vdso && diagnosis.unproved.is_some() {
-        return not_run_here(Need::Seccomp, "nothing can be proved");
+        return not_run_here("nothing can be proved");
     }
     if let Some(cpus) = cpus::allowed().filter(|_| has_vdso) {
         assert_eq!(diagnosis.cpus, cpus, "{diagnosis}");
@@ -92,7 +92,7 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
         return;
     };
     let Some(abi) = NATIVE.filter(|_| oracle::sysinfo_ehdr() != 0) else {
-        return not_run("there is no vDSO, or no table");
+        return not_run_here("there is no vDSO, or no table");
     };
     // If the vDSO asks the kernel for the time, the filter leaves no answer.
     let location = if counter {
@@ -206,7 +206,7 @@ fn more_cpus_than_libcs_masks_have_room_for_are_no_obstacle() {
         let before = location();
         match refuses_small_masks() {
             Ok(()) => assert_eq!(location(), before),
-            Err(error) => not_run_here(Need::Seccomp, error),
+            Err(error) => not_run_here(error),
         }
     };
     thread::scope(|scope| scope.spawn(work).join().unwrap());

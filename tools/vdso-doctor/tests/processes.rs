@@ -24,9 +24,7 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
 use nix::unistd::{Pid, Uid, chroot, getppid, pause, setuid};
 use test_images::{Spec, Sym};
 use test_support::not_run::target_tmpdir;
-use test_support::{
-    Need, child, command, has_proc, maps, nix, not_run, not_run_here, oracle, vector,
-};
+use test_support::{child, command, has_proc, maps, nix, not_run_here, oracle, vector};
 use vdso_doctor::{Call, Cause, ProcessDiagnosis, ProcessError, ProcessVdso, check};
 use vdso_time::vdso::Vdso;
 
@@ -36,7 +34,7 @@ struct Sleeper(Pid);
 impl Sleeper {
     /// Forks this process, and lets the child do some work. None if it could not, because something
     /// is missing.
-    fn after(missing: Need, work: impl FnOnce() -> io::Result<()>) -> Option<Self> {
+    fn after(work: impl FnOnce() -> io::Result<()>) -> Option<Self> {
         let (mut reader, mut writer) = UnixStream::pair().unwrap();
         // The parent drops this closure and its end, so a child that dies is an end of file.
         let child = Self(child::fork(move || {
@@ -50,7 +48,7 @@ impl Sleeper {
         let length = reader.read(&mut said).unwrap();
         let said = String::from_utf8_lossy(&said[..length]);
         if said != "ready" {
-            not_run_here(missing, said);
+            not_run_here(said);
             return None;
         }
         Some(child)
@@ -74,16 +72,16 @@ fn is_testable() -> bool {
         return false;
     }
     if oracle::sysinfo_ehdr() != 0 && maps::named("self", "[vdso]").unwrap().is_empty() {
-        not_run("this kernel is gVisor, whose /proc/self/maps has no [vdso]");
+        not_run_here("this kernel is gVisor, whose /proc/self/maps has no [vdso]");
         return false;
     }
     if check(&Call::USUAL).is_err_and(|finding| finding.cause == Cause::Emulated) {
-        not_run("an emulator");
+        not_run_here("an emulator");
         return false;
     }
     if oracle::sysinfo_ehdr() == 0 {
         assert_eq!(ProcessVdso::read(id()).unwrap_err(), ProcessError::NoVdso);
-        not_run("there is no vDSO");
+        not_run_here("there is no vDSO");
         return false;
     }
     true
@@ -94,7 +92,7 @@ fn a_childs_vdso_has_this_processs_addresses_and_goblins_build_id() {
     if !is_testable() {
         return;
     }
-    let Some(child) = Sleeper::after(Need::Proc, || Ok(())) else {
+    let Some(child) = Sleeper::after(|| Ok(())) else {
         return;
     };
     let seen = ProcessVdso::read(child.id()).unwrap();
@@ -192,7 +190,7 @@ fn names_that_are_not_utf_8_do_not_hide_the_vdso_and_control_characters_are_esca
     if !is_testable() {
         return;
     }
-    let Some(child) = Sleeper::after(Need::Proc, take_names_that_are_no_text) else {
+    let Some(child) = Sleeper::after(take_names_that_are_no_text) else {
         return;
     };
     let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
@@ -220,7 +218,7 @@ fn a_process_without_a_vdso_is_an_error() {
         // Without this entry the width of the vector's words is unknown.
         (libc::AT_PHENT, None, ProcessError::NoVdso),
     ] {
-        let Some(child) = Sleeper::after(Need::Auxv, || vector::change(tag as usize, value)) else {
+        let Some(child) = Sleeper::after(|| vector::change(tag as usize, value)) else {
             return;
         };
         assert_eq!(
@@ -250,7 +248,7 @@ fn process_with(image: &[u8]) -> Option<Sleeper> {
         vector::change(libc::AT_SYSINFO_EHDR as usize, Some(mapping.addr().get()))
     };
     if is_testable() {
-        Sleeper::after(Need::Auxv, map)
+        Sleeper::after(map)
     } else {
         None
     }
@@ -334,7 +332,7 @@ fn a_process_that_ended_is_an_error() {
     if !has_proc() {
         return;
     }
-    let Some(child) = Sleeper::after(Need::Proc, || Ok(())) else {
+    let Some(child) = Sleeper::after(|| Ok(())) else {
         return;
     };
     let (pid, number) = (child.0, child.id());
@@ -373,7 +371,7 @@ fn another_users_process_is_denied() {
         return;
     }
     if !Uid::effective().is_root() {
-        return not_run_here(Need::SuperUser, "only root can become another user");
+        return not_run_here("only root can become another user");
     }
     child::forked(|| {
         setuid(Uid::from_raw(65534)).unwrap();
@@ -402,7 +400,7 @@ fn a_zombie_and_a_kernel_thread_are_not_denied_but_ended() {
                 let seen = ProcessVdso::read(2).map(|_| "a vDSO");
                 assert_eq!(seen, Err(ProcessError::Ended), "a kernel thread");
             }
-            _ => not_run("this PID namespace has no threads of the kernel"),
+            _ => not_run_here("this PID namespace has no threads of the kernel"),
         }
     });
 }
@@ -416,7 +414,7 @@ fn a_process_in_another_time_namespace_has_a_vdso() {
         if !child::has_time_namespace("monotonic 100000 0\n") {
             return;
         }
-        let Some(child) = Sleeper::after(Need::TimeNamespace, || Ok(())) else {
+        let Some(child) = Sleeper::after(|| Ok(())) else {
             return;
         };
         let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
@@ -430,11 +428,11 @@ fn a_doctor_in_an_inner_pid_namespace_knows_its_own_image() {
     if !is_testable() {
         return;
     }
-    let Some(child) = Sleeper::after(Need::Proc, || Ok(())) else {
+    let Some(child) = Sleeper::after(|| Ok(())) else {
         return;
     };
     child::forked(|| match unshare(CloneFlags::CLONE_NEWPID) {
-        Err(error) => not_run_here(Need::SuperUser, format!("unshare: {error}")),
+        Err(error) => not_run_here(format!("unshare: {error}")),
         // The process after the first one is number 2, which is a thread of the kernel outside.
         Ok(()) => child::forked(|| {
             child::forked(|| {
@@ -448,7 +446,7 @@ fn a_doctor_in_an_inner_pid_namespace_knows_its_own_image() {
 #[test]
 fn a_missing_proc_is_not_taken_for_a_missing_process() {
     child::forked(|| match chroot("/dev") {
-        Err(error) => not_run_here(Need::Chroot, error),
+        Err(error) => not_run_here(error),
         Ok(()) => assert_eq!(ProcessVdso::read(id()).unwrap_err(), ProcessError::NoProc),
     });
 }
@@ -458,7 +456,7 @@ fn a_missing_proc_is_not_taken_for_a_missing_process() {
 fn program_of_32_bits(name: &str, code: impl FnOnce(u32) -> Vec<u8>) -> Option<Sleeper> {
     const BASE: u32 = 0x0804_8000;
     if ARCH != "x86_64" {
-        not_run("the child is a program for i386");
+        not_run_here("the child is a program for i386");
         return None;
     }
     if !is_testable() {
@@ -474,13 +472,13 @@ fn program_of_32_bits(name: &str, code: impl FnOnce(u32) -> Vec<u8>) -> Option<S
     let words = ident.into_iter().chain(header).chain(segment);
     let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).chain(code).collect();
     if let Err(error) = command::write(&file, bytes) {
-        not_run(error);
+        not_run_here(error);
         return None;
     }
     let child = match Command::new(&file).spawn() {
         Ok(child) => Sleeper(Pid::from_raw(child.id() as i32)),
         Err(error) => {
-            not_run(format!("the kernel runs no 32-bit programs: {error}"));
+            not_run_here(format!("the kernel runs no 32-bit programs: {error}"));
             return None;
         }
     };
@@ -508,7 +506,7 @@ fn a_process_that_executes_programs_is_read_as_one_of_them() {
     };
     for _ in 0..100 {
         match ProcessVdso::read(child.id()) {
-            Err(ProcessError::NoVdso) => return not_run("32-bit programs have no vDSO here"),
+            Err(ProcessError::NoVdso) => return not_run_here("32-bit programs have no vDSO here"),
             vdso => assert_eq!(vdso.unwrap().range.end % 4096, 0),
         }
     }
@@ -522,7 +520,7 @@ fn a_32_bit_childs_vdso_is_read() {
         return;
     };
     let diagnosis = match ProcessDiagnosis::of(child.id()) {
-        Err(ProcessError::NoVdso) => return not_run("32-bit programs have no vDSO here"),
+        Err(ProcessError::NoVdso) => return not_run_here("32-bit programs have no vDSO here"),
         other => other.unwrap(),
     };
     let vdso = &diagnosis.vdso;

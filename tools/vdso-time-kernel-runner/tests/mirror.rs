@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use test_support::{Need, has_tool};
+use test_support::has_tool;
 
 /// The status of a command whose machine cannot be fetched: EX_TEMPFAIL of sysexits.h.
 const NOT_FETCHED: i32 = 75;
@@ -24,7 +24,7 @@ struct Mirror {
 
 /// Returns whether this machine has what makes a mirror.
 fn can_make_a_mirror() -> bool {
-    [Need::Gpg, Need::DpkgDeb, Need::AptGet, Need::AptConfig]
+    ["gpg", "dpkg-deb", "apt-get", "apt-config"]
         .iter()
         .all(|tool| has_tool(*tool, &["--version"]))
 }

@@ -13,7 +13,7 @@ use test_support::nix::sys::resource::{UsageWho, getrusage};
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::nix::sys::time::TimeValLike as _;
 use test_support::nix::unistd::Pid;
-use test_support::{Need, child, not_run_here};
+use test_support::{child, not_run_here};
 
 use crate::arguments::arguments;
 use crate::watch::watch;
@@ -80,7 +80,7 @@ fn watched(
         Err(error) => {
             let _ = kill(child, Signal::SIGKILL);
             child::wait(child, child::LIMIT);
-            not_run_here(Need::Perf, error);
+            not_run_here(error);
             return None;
         }
     };

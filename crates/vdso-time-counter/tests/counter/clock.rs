@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use test_support::nix::sys::signal::Signal;
-use test_support::{Need, child, cpus, filter, not_run_here};
+use test_support::{child, cpus, filter, not_run_here};
 use vdso_time_counter::{self as counter, CounterMonotonic, Refusal, State, Status, Ticks};
 
 use crate::{assert_near, expected, is_used, kernel, settle};
@@ -81,7 +81,7 @@ fn after_forbid_system_calls_a_sandbox_that_kills_notices_no_read() {
             if let Err(error) =
                 filter::restrict(&calls.map(|call| call as u32), filter::KILL_PROCESS)
             {
-                return not_run_here(Need::Seccomp, error);
+                return not_run_here(error);
             }
             let segments = counter::statistics().segments;
             for _ in 0..100_000 {

@@ -13,7 +13,7 @@ mod self_synchronized;
 
 use std::time::{Duration, Instant};
 
-use test_support::{Need, not_run_here, oracle};
+use test_support::{not_run_here, oracle};
 use vdso_time::__private::NATIVE;
 use vdso_time::{ClockId, ReadCost, Route, read_cost, routes};
 use vdso_time_counter::{
@@ -80,7 +80,7 @@ fn settle() -> State {
 fn is_used() -> bool {
     let status = settle().status;
     if status != Status::Used {
-        not_run_here(Need::Counter, format!("the counter is not used: {status}"));
+        not_run_here(format!("the counter is not used: {status}"));
     }
     status == Status::Used
 }

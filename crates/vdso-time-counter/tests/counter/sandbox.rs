@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use test_support::functions::assert_panics;
-use test_support::{Need, child, filter, not_run_here};
+use test_support::{child, filter, not_run_here};
 use vdso_time::__private::NATIVE;
 use vdso_time::{Errno, Instant};
 use vdso_time_counter::{self as counter, CounterMonotonic, CounterRealtime};
@@ -21,10 +21,7 @@ fn without_a_vdso_a_denied_clock_is_the_sandboxes_error() {
         child::forked(|| {
             child::set_vdso(0);
             if !is_denied(error) {
-                return not_run_here(
-                    Need::Seccomp,
-                    "there is no seccomp, or no table of the calls",
-                );
+                return not_run_here("there is no seccomp, or no table of the calls");
             }
             // Twice: what the first call found must not mislead the second.
             for _ in 0..2 {

@@ -11,7 +11,7 @@
 use std::ffi::{c_int, c_void};
 
 use test_support::nix::sys::signal::{SaFlags, Signal};
-use test_support::{Need, child, not_run, not_run_here, oracle, signals};
+use test_support::{child, not_run_here, oracle, signals};
 use vdso_time_counter::{CounterMonotonic, Ticks};
 
 use crate::is_used;
@@ -48,7 +48,7 @@ fn deny_counter() -> bool {
 #[test]
 fn an_ordered_read_is_self_synchronized_where_the_cpu_has_that() {
     if child::end_of(deny_counter) != child::WELL {
-        return not_run("PR_SET_TSC needs Linux 6.12");
+        return not_run_here("PR_SET_TSC needs Linux 6.12");
     }
     if child::end_of(is_used) != child::WELL {
         return;
@@ -74,9 +74,6 @@ fn an_ordered_read_is_self_synchronized_where_the_cpu_has_that() {
         assert_eq!(end, child::End::Status(detected), "{has_ecv}");
     }
     if !has_ecv {
-        not_run_here(
-            Need::Ecv,
-            "the CPU has no FEAT_ECV, so that read was not tested",
-        );
+        not_run_here("the CPU has no FEAT_ECV, so that read was not tested");
     }
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use test_support::command::{Ended, assert_says_that_output_is_lost, started};
-use test_support::{Need, has_tool, not_run, not_run_here};
+use test_support::{has_tool, not_run_here};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_vdso-doctor");
 
@@ -208,7 +208,7 @@ fn another_process_has_a_report() {
         return;
     };
     if status == Some(2) {
-        return not_run_here(Need::Proc, format!("no vDSO, or no /proc: {error}"));
+        return not_run_here(format!("no vDSO, or no /proc: {error}"));
     }
     assert_eq!((status, &*error), (Some(0), ""));
     assert!(
@@ -250,10 +250,10 @@ fn the_status_is_the_location_of_the_required_reads() {
     };
     let json: Value = serde_json::from_str(&out).unwrap();
     if !json["unproved"].is_null() {
-        return not_run_here(Need::Seccomp, "nothing can be proved");
+        return not_run_here("nothing can be proved");
     }
     if json["supervisor"] == "guest-kernel" && json["measurements"][0]["location"] == "kernel" {
-        return not_run("the vDSO of user-mode Linux makes system calls");
+        return not_run_here("the vDSO of user-mode Linux makes system calls");
     }
     // The coarse clocks need no counter, but a vDSO with names.
     let coarse = i32::from(json["routes"]["time"]["via"] != "vdso");
@@ -300,7 +300,7 @@ fn output_that_cannot_be_written_is_status_2_and_an_error() {
 
 #[test]
 fn valgrind_is_named_as_the_cause() {
-    if run("--help").is_none() || !has_tool(Need::Valgrind, &["-q", "true"]) {
+    if run("--help").is_none() || !has_tool("valgrind", &["-q", "true"]) {
         return;
     }
     let mut command = command(&["valgrind", "-q"], "--require-user-space");
@@ -308,10 +308,7 @@ fn valgrind_is_named_as_the_cause() {
         return;
     };
     if out.is_empty() {
-        return not_run_here(
-            Need::Valgrind,
-            format!("it does not start this program: {error}"),
-        );
+        return not_run_here(format!("it does not start this program: {error}"));
     }
     let words: Vec<_> = out.split_whitespace().collect();
     assert!(

@@ -20,7 +20,7 @@ use perf_event::events::Software;
 use perf_event::{Builder, SampleFlag, Sampler};
 use serde_json::Value;
 use test_support::nix::unistd::geteuid;
-use test_support::{Need, command, not_run_here};
+use test_support::{command, not_run_here};
 
 use super::compiled::{Recipe, address_of, compiled};
 use super::{PROGRAM, callers, report, started, who};
@@ -61,40 +61,46 @@ fn records(report: &Value, (name, _, flags, source, after): Recipe) -> [u64; 3] 
 }
 
 const PROGRAMS: [Recipe; 13] = [
-    ("C", Need::Gcc, "-O2 -g", "reads.c", ""),
+    ("C", "gcc", "-O2 -g", "reads.c", ""),
     (
         "C, no tables",
-        Need::Gcc,
+        "gcc",
         "-O2 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables",
         "reads.c",
         "",
     ),
-    ("C, static", Need::Gcc, "-O2 -static", "reads.c", ""),
+    ("C, static", "gcc", "-O2 -static", "reads.c", ""),
     (
         "C, Zstandard",
-        Need::Gcc,
+        "gcc",
         "-O2 -g",
         "reads.c",
         r#"objcopy --compress-debug-sections=zstd "$P""#,
     ),
-    ("C, debug link", Need::Gcc, "-O2 -g", "reads.c", LINK),
-    ("C, MiniDebugInfo", Need::Gcc, "-O2 -g", "reads.c", MINI),
-    ("C, musl", Need::MuslGcc, "-O2 -static", "reads.c", ""),
+    ("C, debug link", "gcc", "-O2 -g", "reads.c", LINK),
+    ("C, MiniDebugInfo", "gcc", "-O2 -g", "reads.c", MINI),
+    ("C, musl", "musl-gcc", "-O2 -static", "reads.c", ""),
     (
         "C, musl, stripped tables",
-        Need::MuslGcc,
+        "musl-gcc",
         "-O2 -static -fno-asynchronous-unwind-tables",
         "reads.c",
         "",
     ),
-    ("C, 32-bit", Need::GccI686, "-O2 -g -static", "reads.c", ""),
-    ("Go", Need::Go, "", "reads.go", ""),
-    ("Go, no DWARF", Need::Go, "-ldflags=-w", "reads.go", ""),
-    ("Go, no symbols", Need::Go, "-ldflags=-s", "reads.go", ""),
+    (
+        "C, 32-bit",
+        "i686-linux-gnu-gcc",
+        "-O2 -g -static",
+        "reads.c",
+        "",
+    ),
+    ("Go", "go", "", "reads.go", ""),
+    ("Go, no DWARF", "go", "-ldflags=-w", "reads.go", ""),
+    ("Go, no symbols", "go", "-ldflags=-s", "reads.go", ""),
     // It has dynamic symbols.
     (
         "Go, cgo, no symbols",
-        Need::Go,
+        "go",
         "-ldflags=-linkmode=external",
         "reads.go",
         r#"strip "$P""#,
@@ -156,7 +162,7 @@ fn counts_are_within_1_percent_and_sampled_shares_within_10() {
 /// Runs a compiler that makes no mapping for the second function.
 #[test]
 fn just_in_time_compiled_functions_have_the_names_of_the_perf_map() {
-    let Some(path) = compiled(("jit", Need::Gcc, "-O2", "jit.c", "")) else {
+    let Some(path) = compiled(("jit", "gcc", "-O2", "jit.c", "")) else {
         return;
     };
     for how in ["beside", "same"] {
@@ -192,7 +198,7 @@ fn just_in_time_compiled_functions_have_the_names_of_the_perf_map() {
 /// millisecond.
 #[test]
 fn a_compiler_that_is_busy_does_not_outlive_the_measurement() {
-    let Some(path) = compiled(("busy jit", Need::Gcc, "-O2", "jit.c", "")) else {
+    let Some(path) = compiled(("busy jit", "gcc", "-O2", "jit.c", "")) else {
         return;
     };
     let mut child = Command::new(&path).args(["30", "busy"]).spawn().unwrap();
@@ -217,14 +223,14 @@ fn a_stripped_static_program_has_the_callers_of_libcs_function() {
     for recipe in [
         (
             "static and stripped, glibc",
-            Need::Gcc,
+            "gcc",
             "-O2 -static",
             "reads.c",
             STRIP,
         ),
         (
             "static and stripped, musl",
-            Need::MuslGcc,
+            "musl-gcc",
             "-O2 -static",
             "reads.c",
             STRIP,
@@ -269,7 +275,7 @@ chmod +x "$P.path/debuginfod-find""#;
 #[test]
 fn a_debuginfod_server_is_asked_with_the_flag_only_and_its_failure_is_no_error() {
     let flags = "-O2 -g -Wl,--build-id=0x0123456789abcdef";
-    let Some(path) = compiled(("debuginfod", Need::Gcc, flags, "reads.c", DEBUGINFOD)) else {
+    let Some(path) = compiled(("debuginfod", "gcc", flags, "reads.c", DEBUGINFOD)) else {
         return;
     };
     let of = |extension: &str| format!("{}.{extension}", path.display());
@@ -323,13 +329,7 @@ chmod +x "$P.path/debuginfod-find""#;
 #[test]
 fn a_process_that_ends_while_names_are_read_is_measured_until_its_end() {
     let flags = "-O2 -Wl,--build-id=0x0123456789abcde0";
-    let Some(path) = compiled((
-        "slow debuginfod",
-        Need::Gcc,
-        flags,
-        "reads.c",
-        SLOW_DEBUGINFOD,
-    )) else {
+    let Some(path) = compiled(("slow debuginfod", "gcc", flags, "reads.c", SLOW_DEBUGINFOD)) else {
         return;
     };
     let path = path.display();
@@ -416,12 +416,12 @@ impl Oracle {
 /// Threads of 0.5 ms never fill a period of an event of their own.
 #[test]
 fn reads_in_short_threads_have_the_share_of_a_system_wide_count() {
-    let Some(path) = compiled(("threads", Need::Gcc, "-O2 -pthread", "threads.c", "")) else {
+    let Some(path) = compiled(("threads", "gcc", "-O2 -pthread", "threads.c", "")) else {
         return;
     };
     let oracle = match Oracle::start() {
         Ok(oracle) => oracle,
-        Err(error) => return not_run_here(Need::Perf, error),
+        Err(error) => return not_run_here(error),
     };
     let output = who(&["--json", "--"])
         .arg(path)
@@ -452,7 +452,7 @@ fn reads_in_short_threads_have_the_share_of_a_system_wide_count() {
 /// Watches with one event for each CPU, which needs no file for each thread.
 #[test]
 fn a_process_with_10000_threads_is_watched() {
-    let Some(path) = compiled(("many threads", Need::Gcc, "-O2 -pthread", "threads.c", "")) else {
+    let Some(path) = compiled(("many threads", "gcc", "-O2 -pthread", "threads.c", "")) else {
         return;
     };
     for threads in ["2000", "10000"] {
@@ -470,10 +470,7 @@ fn a_process_with_10000_threads_is_watched() {
         child.kill().unwrap();
         child.wait().unwrap();
         if line.is_empty() {
-            return not_run_here(
-                Need::Threads10000,
-                format!("{threads} threads cannot be made"),
-            );
+            return not_run_here(format!("{threads} threads cannot be made"));
         }
         let Some((_, report)) = report(output) else {
             return;
@@ -488,7 +485,7 @@ struct Copies(PathBuf);
 impl Copies {
     fn of(path: &Path) -> Option<Self> {
         if !geteuid().is_root() {
-            not_run_here(Need::SuperUser, "the user cannot be changed");
+            not_run_here("the user cannot be changed");
             return None;
         }
         // For another user std calls execvp(3): a shell reads what the kernel cannot start.
@@ -524,13 +521,7 @@ impl Drop for Copies {
 /// these threads.
 #[test]
 fn without_rights_short_threads_have_no_share() {
-    let recipe = (
-        "threads for a user",
-        Need::Gcc,
-        "-O2 -pthread",
-        "threads.c",
-        "",
-    );
+    let recipe = ("threads for a user", "gcc", "-O2 -pthread", "threads.c", "");
     let Some(copies) = compiled(recipe).and_then(|path| Copies::of(&path)) else {
         return;
     };
@@ -548,9 +539,9 @@ fn without_rights_short_threads_have_no_share() {
 /// its file.
 #[test]
 fn a_setuid_command_keeps_its_rights() {
-    const ID: &str = Need::Id.word();
+    const ID: &str = "/usr/bin/id";
     if let Err(error) = fs::metadata(ID) {
-        return not_run_here(Need::Id, error);
+        return not_run_here(error);
     }
     let Some(copies) = Copies::of(Path::new(ID)) else {
         return;
@@ -563,7 +554,7 @@ fn a_setuid_command_keeps_its_rights() {
         .output()
         .unwrap();
     if alone.stdout != b"0\n" {
-        return not_run_here(Need::Setuid, "the file system ignores the bit");
+        return not_run_here("the file system ignores the bit");
     }
     let Some((said, report)) = report(copies.watch().arg("-u").output()) else {
         return;
@@ -579,7 +570,7 @@ fn a_setuid_command_keeps_its_rights() {
 /// status 0 if each did what it should, as it does alone. `VDSO_WHO_STORMS` sets the runs.
 #[test]
 fn a_storm_ends_as_it_does_alone() {
-    let Some(path) = compiled(("storm", Need::Gcc, "-O2 -pthread", "storm.c", "")) else {
+    let Some(path) = compiled(("storm", "gcc", "-O2 -pthread", "storm.c", "")) else {
         return;
     };
     assert!(

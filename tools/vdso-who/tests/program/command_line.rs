@@ -14,7 +14,7 @@ use test_support::nix::libc;
 use test_support::nix::sys::signal::Signal;
 use test_support::nix::unistd::gettid;
 use test_support::not_run::target_tmpdir;
-use test_support::{Need, filter, not_run_here};
+use test_support::{filter, not_run_here};
 
 use super::compiled::compiled;
 use super::{PROGRAM, fits, report, run, started, watched, who};
@@ -190,7 +190,7 @@ fn a_proc_that_is_missing_or_of_another_pid_namespace_is_refused() {
             .iter()
             .any(|missing| error.contains(missing))
         {
-            return not_run_here(Need::Unshare, error);
+            return not_run_here(error);
         }
         assert_fails(output, expected);
     }
@@ -238,7 +238,7 @@ fn a_denied_perf_event_open_has_its_causes_and_a_missing_one_has_no_options() {
             return;
         };
         if !error.contains("perf_event_open") {
-            return not_run_here(Need::Perf, error);
+            return not_run_here(error);
         }
         assert_eq!((status, &*out), (Some(2), ""), "{error}");
         let words = error.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -265,7 +265,7 @@ fn a_denied_ptrace_is_named() {
         .iter()
         .any(|lack| error.contains(lack))
     {
-        return not_run_here(Need::Perf, error);
+        return not_run_here(error);
     }
     assert_eq!((status, &*out), (Some(2), ""), "{error}");
     assert!(
@@ -400,7 +400,7 @@ fn a_command_has_the_callers_limits_and_signals() {
 /// program without a guard.
 #[test]
 fn a_trap_that_no_register_names_does_not_end_a_guarded_command() {
-    let Some(program) = compiled(("traps", Need::Gcc, "-O1", "traps.c", "")) else {
+    let Some(program) = compiled(("traps", "gcc", "-O1", "traps.c", "")) else {
         return;
     };
     let alone = Command::new(&program).status().unwrap();

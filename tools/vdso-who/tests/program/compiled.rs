@@ -4,21 +4,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use test_support::has_tool;
 use test_support::not_run::target_tmpdir;
-use test_support::{Need, has_tool};
 
 /// A program: its name, a compiler, its flags, a source, and what a shell does to the program `$P`.
-pub(crate) type Recipe = (&'static str, Need, &'static str, &'static str, &'static str);
+pub(crate) type Recipe = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+);
 
 /// Compiles a program; returns none if the compiler is missing.
 pub(crate) fn compiled((name, compiler, flags, source, after): Recipe) -> Option<PathBuf> {
     let (tool, version) = match compiler {
-        Need::Go => ("go build", "version"),
-        compiler => (compiler.word(), "--version"),
+        "go" => ("go build", "version"),
+        compiler => (compiler, "--version"),
     };
-    if !has_tool(compiler, &[version])
-        || after.contains("xz") && !has_tool(Need::Xz, &["--version"])
-    {
+    if !has_tool(compiler, &[version]) || after.contains("xz") && !has_tool("xz", &["--version"]) {
         return None;
     }
     let path = target_tmpdir().join(format!("who-{}", name.replace(' ', "-")));

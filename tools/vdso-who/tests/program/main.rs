@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use test_support::command::{self, Ended};
-use test_support::{Need, not_run_here};
+use test_support::not_run_here;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_vdso-who");
 
@@ -39,7 +39,7 @@ fn watched(output: io::Result<Output>) -> Option<Ended> {
         "cannot run",
     ];
     if status == Some(2) && lacks.iter().any(|lack| error.contains(lack)) {
-        not_run_here(Need::Perf, error);
+        not_run_here(error);
         return None;
     }
     Some((status, out, error))

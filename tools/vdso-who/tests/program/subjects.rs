@@ -12,7 +12,7 @@ use serde_json::Value;
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::nix::unistd::Pid;
 use test_support::not_run::target_tmpdir;
-use test_support::{Need, not_run_here};
+use test_support::not_run_here;
 
 use super::schema::checked;
 use super::{fits, report, run, watched, who};
@@ -292,13 +292,13 @@ impl Drop for Cgroup {
 fn a_cgroup_has_its_processes_only_and_ends_the_measurement_when_it_is_removed() {
     let cgroup = match Cgroup::new() {
         Ok(cgroup) => cgroup,
-        Err(error) => return not_run_here(Need::Cgroup2, error),
+        Err(error) => return not_run_here(error),
     };
     let (Some(reader), Some(_outside)) = (Reader::start(), Reader::start()) else {
         return;
     };
     if let Err(error) = fs::write(cgroup.0.join("cgroup.procs"), reader.0.id().to_string()) {
-        return not_run_here(Need::Cgroup2, error);
+        return not_run_here(error);
     }
     let folder = cgroup.0.to_str().unwrap();
     let output = who(&["--cgroup", folder, "--duration=2", "--json"]).output();
@@ -351,9 +351,7 @@ impl Reader {
     fn run(script: &str) -> Option<Self> {
         let mut command = Command::new("python3");
         let started = command.args(["-c", script]).stdout(Stdio::piped()).spawn();
-        let mut child = started
-            .map_err(|error| not_run_here(Need::Python, error))
-            .ok()?;
+        let mut child = started.map_err(|error| not_run_here(error)).ok()?;
         child.stdout.as_mut()?.read_exact(&mut [0]).ok()?;
         Some(Self(child))
     }
@@ -372,9 +370,7 @@ fn measuring(command: &mut Command) -> Option<Child> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn();
-    let mut child = started
-        .map_err(|error| not_run_here(Need::Exec, error))
-        .ok()?;
+    let mut child = started.map_err(|error| not_run_here(error)).ok()?;
     let has_events = |child: &Child| {
         let files = fs::read_dir(format!("/proc/{}/fd", child.id()))
             .into_iter()

@@ -12,7 +12,7 @@ use gimli::{EndianReader, NativeEndian, SectionId};
 use object::{Object as _, ObjectSection as _};
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::not_run::target_tmpdir;
-use test_support::{Need, child, not_run, not_run_here};
+use test_support::{child, not_run_here};
 
 #[path = "../program/compiled.rs"]
 mod compiled;
@@ -41,7 +41,7 @@ fn the_perf_map_of_another_user_is_not_read() {
     assert!(own);
     match given {
         Ok(()) => assert!(!others),
-        Err(error) => not_run_here(Need::SuperUser, error),
+        Err(error) => not_run_here(error),
     }
 }
 
@@ -57,7 +57,7 @@ fn the_functions_of_a_process_that_ended_have_names_until_others_take_their_plac
     child::wait(child, child::LIMIT);
     let function = libc::getppid as *const () as u64;
     if space.mapping(function).is_none() {
-        return not_run("/proc shows the mappings of an emulator");
+        return not_run_here("/proc shows the mappings of an emulator");
     }
     assert!(space.functions(function + 1)[0].ends_with("getppid"));
     // Its number may be that of another process now, which has no file there.
@@ -299,7 +299,7 @@ fn a_debug_file_is_that_of_the_build_id() {
             "-O2 -g -Wl,--build-id=0x0123456789abcdee",
         ),
     ]
-    .map(|(name, flags)| compiled((name, Need::Gcc, flags, "reads.c", DEBUG)));
+    .map(|(name, flags)| compiled((name, "gcc", flags, "reads.c", DEBUG)));
     let (Some(own), Some(other)) = (own, other) else {
         return;
     };
@@ -379,7 +379,7 @@ fn sections_that_become_too_large_are_ignored() {
         head -c ${size}M /dev/zero | xz >"$P.xz"
         objcopy --add-section .gnu_debugdata="$P.xz" "$P" "$P.$size"
     done"#;
-    if let Some(path) = compiled(("large xz", Need::Gcc, "-O2 -s", "reads.c", XZ)) {
+    if let Some(path) = compiled(("large xz", "gcc", "-O2 -s", "reads.c", XZ)) {
         for (file, size) in [("1", Some(1 << 20)), ("100", None)] {
             let image = Image::File(fs::File::open(path.with_extension(file)).unwrap().into());
             let ranges = image.ranges();
@@ -398,7 +398,7 @@ fn sections_that_become_too_large_are_ignored() {
             r#"nm "$P" >"$P.nm"; objcopy --compress-debug-sections=zstd "$P""#,
         ),
     ] {
-        let Some(path) = compiled((format, Need::Gcc, "-O2 -g", "reads.c", compress)) else {
+        let Some(path) = compiled((format, "gcc", "-O2 -g", "reads.c", compress)) else {
             continue;
         };
         let (mut bytes, often) = (fs::read(&path).unwrap(), address_of(&path, "often"));
@@ -452,7 +452,7 @@ fn the_code_before_an_address_costs_no_memory() {
     let file = fs::File::create(&path).unwrap();
     file.write_all_at(b"12345678", 1 << 30).unwrap();
     if file.set_len(1 << 40).is_err() {
-        return not_run("the file system has no sparse files");
+        return not_run_here("the file system has no sparse files");
     }
     let mut space = Space::new(process::id(), Files::default());
     let (path, id) = (
