@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use crate::arch::{Abi, Candidate, Quirk};
-use crate::elf::{Format, ParseError, ParsedImage};
+use crate::arch::{Abi, Candidate, Function, Quirk};
+use crate::elf::{ELFDATA, Image, ParseError};
 
 /// The symbol that answers a function.
 #[derive(Clone, Copy, Debug)]
@@ -16,59 +16,51 @@ pub(crate) struct Choice {
 /// The symbol that answers a function, or why none does.
 pub(crate) type Outcome = Result<Choice, FallbackReason>;
 
-/// Returns whether this image is one that programs of this table call.
+/// Returns whether programs of this table call an image.
 ///
 /// A function pointer of big-endian powerpc64 is the address of a descriptor (ELFv1). The vDSO has
 /// no descriptors, so such programs call libc, which knows how to call it.
-pub(crate) fn is_called<F: Format>(abi: &Abi, image: &ParsedImage<'_, F>) -> bool {
+pub(crate) fn is_called(abi: &Abi, image: &Image<'_>) -> bool {
     const EM_PPC64: u16 = 21;
-    let has_descriptors = abi.machine == EM_PPC64 && image.is_big_endian();
-    (image.machine(), image.class()) == (abi.machine, abi.class) && !has_descriptors
+    const ELFDATA2MSB: u8 = 2;
+    let has_descriptors = abi.machine == EM_PPC64 && ELFDATA == ELFDATA2MSB;
+    image.machine() == abi.machine && image.class() == abi.class && !has_descriptors
 }
 
-/// Finds the best candidate that an image has for each of [`Abi::functions`]. The bias is the
-/// difference between an address and the value of a symbol. `check_code` gets the address and the
-/// size of its code.
-#[allow(
-    clippy::inline_always,
-    reason = "the first call is one piece of code (process/mapping.rs)"
-)]
-#[inline(always)]
-pub(crate) fn decide<F: Format>(
-    abi: &'static Abi,
-    image: &ParsedImage<'_, F>,
-    bias: u64,
-    mut check_code: impl FnMut(usize, u64) -> Result<(), LocateError>,
-) -> [Outcome; 5] {
-    let all = || {
-        abi.functions()
-            .into_iter()
-            .flat_map(|(_, function)| function.candidates)
-    };
-    let has_quirk = all().any(|candidate| candidate.unless == Some(Quirk::BlankedNames));
-    let is_blanked = has_quirk && image.has_blanked_names();
-    let has_load_address = image.load.vaddr != 0;
-    abi.functions().map(|(_, function)| {
-        let mut reason = FallbackReason::NoSymbol;
-        for candidate in function.candidates {
-            // The blank name may be that of this symbol.
-            if candidate.unless == Some(Quirk::BlankedNames) && is_blanked {
-                reason = FallbackReason::BlankedNames;
-                continue;
-            }
-            let Some(entry) = image.find(candidate.name, Some(abi.version)) else {
-                continue;
-            };
-            if candidate.unless == Some(Quirk::NonzeroLoadAddress) && has_load_address {
-                reason = FallbackReason::NonzeroLoadAddress;
-                continue;
-            }
-            let address = entry.value.wrapping_add(bias) as usize;
-            check_code(address, entry.size).map_err(FallbackReason::of)?;
-            return Ok(Choice { candidate, address });
+/// Finds the best candidate that an image has for each of [`Abi::functions`]. The image's first
+/// byte lies at `base`.
+pub(crate) fn decide(abi: &'static Abi, image: &Image<'_>, base: usize) -> [Outcome; 5] {
+    let is_blanked = abi.has_quirk(Quirk::BlankedNames) && image.has_blanked_names();
+    let functions = abi.functions();
+    functions.map(|(_, function)| choose(function, abi.version, image, base, is_blanked))
+}
+
+/// Finds the first candidate that an image has and that may be called.
+fn choose(
+    function: &'static Function,
+    version: &str,
+    image: &Image<'_>,
+    base: usize,
+    is_blanked: bool,
+) -> Outcome {
+    let mut reason = FallbackReason::NoSymbol;
+    for candidate in function.candidates {
+        // The blank name may be the name of this symbol.
+        if candidate.unless == Some(Quirk::BlankedNames) && is_blanked {
+            reason = FallbackReason::BlankedNames;
+            continue;
         }
-        Err(reason)
-    })
+        let Some(symbol) = image.symbol(candidate.name, Some(version)) else {
+            continue;
+        };
+        if candidate.unless == Some(Quirk::NonzeroLoadAddress) && image.load_address() != 0 {
+            reason = FallbackReason::NonzeroLoadAddress;
+            continue;
+        }
+        let address = image.address(&symbol, base);
+        return Ok(Choice { candidate, address });
+    }
+    Err(reason)
 }
 
 /// Why the vDSO does not answer a function.
@@ -111,7 +103,7 @@ impl fmt::Display for FallbackReason {
 impl FallbackReason {
     pub(crate) const fn of(error: LocateError) -> Self {
         match error {
-            LocateError::Malformed(ParseError::Class | ParseError::ByteOrder) => Self::ForeignImage,
+            LocateError::Malformed(ParseError::ByteOrder) => Self::ForeignImage,
             error => Self::NoVdso(error),
         }
     }

@@ -145,6 +145,12 @@ pub mod __private {
     pub use crate::arch::{
         ALL, Abi, Candidate, Discovery, Function, NATIVE, Quirk, Shape, Syscall, TARGETS,
     };
+
+    /// Parses an image that begins with these bytes, as a first call does.
+    pub fn parse_beginning(bytes: &[u8]) -> Result<crate::elf::Image<'_>, crate::elf::ParseError> {
+        crate::elf::Image::parse_beginning(bytes)
+    }
+
     #[cfg(vdso_time_linux)]
     pub use crate::{
         arch::native::checked as syscall, process::auxv::value as auxval,

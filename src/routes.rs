@@ -83,9 +83,11 @@ impl Routes {
     /// ```
     #[must_use]
     pub fn of_image(image: &Image<'_>) -> Option<Self> {
-        let abi = ALL.iter().find(|abi| is_called(abi, &image.parsed))?;
-        let outcomes = decide(abi, &image.parsed, 0, |_, _| Ok(()));
-        Some(Self::new(abi, outcomes, image.parsed.has_versions()))
+        let abi = ALL.iter().find(|abi| is_called(abi, image))?;
+        // Where the image would lie if the symbols' values were their addresses.
+        let base = image.origin() as usize;
+        let outcomes = decide(abi, image, base);
+        Some(Self::new(abi, outcomes, image.has_versions()))
     }
 
     /// Returns the name and the route of each function.

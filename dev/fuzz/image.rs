@@ -1,12 +1,11 @@
-//! A sound image with changes that the input chooses is refused or keeps the promises, and the
-//! parser stays within its bounds.
+//! A sound image with changes that the input chooses is refused or keeps the promises.
 #![no_main]
 
 use std::cell::RefCell;
 
 use libfuzzer_sys::fuzz_target;
+use test_images::corrupt::corrupt;
 use test_images::kinds::{arm, kinds};
-use test_images::spoil::spoil;
 use test_images::{Built, keeps_promises};
 
 /// Builds an image of every kind, and one with a name that is too long.
@@ -21,7 +20,7 @@ fn built() -> Vec<Built<'static>> {
         .collect()
 }
 
-// Building an image takes longer than parsing it, so these are spoilt and restored.
+// Building an image takes longer than parsing it, so these are corrupted and restored.
 thread_local!(static BUILT: RefCell<Vec<(Built<'static>, Vec<u8>)>> =
     RefCell::new(built().into_iter().map(|built| (built.clone(), built.bytes)).collect()));
 
@@ -33,7 +32,7 @@ fuzz_target!(|input: &[u8]| {
         let kind = usize::from(*kind) % all.len();
         let (built, sound) = &mut all[kind];
         built.bytes.clone_from(sound);
-        spoil(built, changes);
+        corrupt(built, changes);
         keeps_promises(&built.bytes);
     });
 });

@@ -1,8 +1,8 @@
 //! Sound images with one change. `fuzz` makes several.
 
+use test_images::corrupt::EXTREMES;
 use test_images::kinds::kinds;
-use test_images::spoil::EXTREMES;
-use test_images::{Built, Part, Spec, keeps_promises, walks};
+use test_images::{Built, Part, Spec, keeps_promises, promises};
 
 #[test]
 fn a_change_of_any_byte_keeps_the_promises() {
@@ -67,7 +67,7 @@ fn a_beginning_with_all_tables_has_all_symbols() {
                 ..spec.clone()
             }
             .build();
-            let shortest = walks::beginnings_agree(&built.bytes);
+            let shortest = promises::beginnings_agree(&built.bytes);
             // Otherwise the last symbol or the last name may follow.
             if spec.sysv_hash || spec.gnu_hash {
                 assert!(
@@ -75,7 +75,7 @@ fn a_beginning_with_all_tables_has_all_symbols() {
                     "{kind}, {last:?}: {shortest} bytes"
                 );
             }
-            walks::beginnings_agree(&built.remove("DT_STRSZ").bytes);
+            promises::beginnings_agree(&built.remove("DT_STRSZ").bytes);
         }
     }
 }

@@ -1,9 +1,8 @@
-//! What holds for every image, sound or spoilt. Each run has the same cases unless
+//! What holds for every image, sound or corrupted. Each run has the same cases unless
 //! `PROPTEST_RNG_SEED` is set; `PROPTEST_CASES` sets their number.
 
 mod cases;
 mod changes;
 mod shapes;
-mod worst;
 
 use cases::check;

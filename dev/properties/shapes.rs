@@ -39,7 +39,7 @@ fn load_address() -> impl Strategy<Value = u64> {
 
 /// Describes any sound image.
 fn spec() -> impl Strategy<Value = Spec<'static>> {
-    let traits = (any::<[bool; 7]>(), select(MACHINES));
+    let traits = (any::<[bool; 6]>(), select(MACHINES));
     let place = (
         load_address(),
         prop_oneof![3 => Just(0), 1 => (0x50..0x100_usize).prop_map(|eight| eight * 8)],
@@ -53,18 +53,7 @@ fn spec() -> impl Strategy<Value = Spec<'static>> {
         extent,
     );
     (traits, place, rest).prop_map(|(traits, place, rest)| {
-        let (
-            [
-                wide,
-                big_endian,
-                sysv_hash,
-                gnu_hash,
-                versions,
-                relocated,
-                thumb,
-            ],
-            machine,
-        ) = traits;
+        let ([wide, sysv_hash, gnu_hash, versions, relocated, thumb], machine) = traits;
         let ((p_vaddr, p_offset), (mut symbols, segments, mut order, mut extent)) = (place, rest);
         let most = if wide { u64::MAX } else { u32::MAX.into() };
         for symbol in &mut symbols {
@@ -90,7 +79,6 @@ fn spec() -> impl Strategy<Value = Spec<'static>> {
         let p_vaddr = p_vaddr.max(p_offset as u64);
         Spec {
             wide,
-            big_endian,
             machine,
             symbols,
             sysv_hash,
@@ -103,6 +91,7 @@ fn spec() -> impl Strategy<Value = Spec<'static>> {
             segments,
             order,
             extent,
+            ..Spec::default()
         }
     })
 }

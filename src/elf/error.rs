@@ -12,7 +12,7 @@ pub enum ParseError {
     NotElf,
     /// `EI_CLASS` is neither `ELFCLASS32` nor `ELFCLASS64`.
     Class,
-    /// `EI_DATA` is neither `ELFDATA2LSB` nor `ELFDATA2MSB`.
+    /// `EI_DATA` is not this process's byte order. A kernel maps no other image.
     ByteOrder,
     /// The bytes end before the image does.
     Truncated,
@@ -41,7 +41,7 @@ impl fmt::Display for ParseError {
         f.write_str(match self {
             Self::NotElf => "not an ELF image",
             Self::Class => "unknown ELF class",
-            Self::ByteOrder => "unknown ELF byte order",
+            Self::ByteOrder => "of another byte order than this process",
             Self::Truncated => "the bytes end before the image does",
             Self::ProgramHeaders => "malformed program headers",
             Self::NoDynamicSegment => "no PT_DYNAMIC",

@@ -4,8 +4,8 @@ use core::ops::Range;
 
 use super::error::ParseError;
 use super::layout::{
-    Bytes, D_TAG, D_VAL, DYN_SIZE, E_MACHINE, E_PHENTSIZE, E_PHNUM, E_PHOFF, EHDR_SIZE, Format,
-    P_FILESZ, P_MEMSZ, P_OFFSET, P_TYPE, P_VADDR, PHDR_SIZE,
+    Bytes, D_TAG, D_VAL, DYN_SIZE, E_PHENTSIZE, E_PHNUM, E_PHOFF, EHDR_SIZE, P_FILESZ, P_MEMSZ,
+    P_OFFSET, P_TYPE, P_VADDR, PHDR_SIZE,
 };
 
 /// The program headers must lie in the image's first page, on every page size.
@@ -13,12 +13,16 @@ const HEAD: usize = 4096;
 /// The largest vDSO known has 0.1 MiB.
 const LARGEST: usize = 1 << 20;
 
+// The types of segments, `p_type`.
+const PT_LOAD: usize = 1;
+const PT_DYNAMIC: usize = 2;
+
 /// The loaded segment: its offset in the image, its size, and the address of its first byte.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
+pub(super) struct Load {
     pub(super) start: usize,
     size: usize,
-    pub(crate) vaddr: u64,
+    pub(super) vaddr: u64,
 }
 
 impl Load {
@@ -27,139 +31,129 @@ impl Load {
     /// Addresses wrap in 64 bits: gVisor links its image at 0xffffffffff700000, and QEMU relocates
     /// addresses and `p_vaddr` together. No process can map a 32-bit image that crosses 4 GiB; its
     /// addresses beyond are outside.
-    #[inline]
     pub(super) fn contains(self, address: u64) -> bool {
         address.wrapping_sub(self.vaddr) < self.size as u64
     }
 
+    /// Returns the bytes of `image` from the table at an address on. `None` if the address lies
+    /// outside, or is 0, which means that there is no such table.
+    pub(super) fn table(self, image: Bytes<'_>, address: u64) -> Option<Bytes<'_>> {
+        if address == 0 || !self.contains(address) {
+            return None;
+        }
+        let inside = address.wrapping_sub(self.vaddr) as usize;
+        image.tail(self.start.wrapping_add(inside))
+    }
+
     /// Returns the offset at which the segment ends, and so the image: the image's size.
-    #[inline]
-    pub(crate) fn end(self) -> usize {
+    pub(super) fn end(self) -> usize {
         self.start.wrapping_add(self.size)
     }
 
     /// Returns the value that a symbol at the image's first byte would have. It wraps.
-    #[inline]
-    pub(crate) fn origin(self) -> u64 {
+    pub(super) fn origin(self) -> u64 {
         self.vaddr.wrapping_sub(self.start as u64)
     }
 }
 
 /// What the program headers say.
-#[derive(Clone, Debug)]
-pub(crate) struct ProgramHeaders<F> {
-    pub(super) format: F,
-    pub(super) machine: u16,
-    pub(crate) load: Load,
+pub(super) struct ProgramHeaders {
+    pub(super) load: Load,
+    /// The offsets of the dynamic section.
     pub(super) dynamic: Range<usize>,
 }
 
-impl<F: Format> ProgramHeaders<F> {
+impl ProgramHeaders {
     /// Finds `PT_DYNAMIC`, and the `PT_LOAD` that contains it, in any order. Reads only the first
     /// page.
-    #[inline(always)]
-    pub(crate) fn read(bytes: Bytes<'_, F>) -> Result<Self, ParseError> {
-        const PT_LOAD: usize = 1;
-        const PT_DYNAMIC: usize = 2;
-        let header = bytes
-            .head(bytes.of(EHDR_SIZE))
-            .ok_or(ParseError::ProgramHeaders)?;
-        let machine = header.half(E_MACHINE);
-        let mut headers = headers(bytes, header).ok_or(ParseError::ProgramHeaders)?;
-        let dynamic = headers
+    pub(super) fn read(bytes: Bytes<'_>) -> Result<Self, ParseError> {
+        let mut headers = table(bytes).ok_or(ParseError::ProgramHeaders)?;
+        let Some(dynamic) = headers
             .clone()
-            .find(|header| header.word(P_TYPE) == PT_DYNAMIC);
-        let dynamic = dynamic
-            .map(file_range)
-            .ok_or(ParseError::NoDynamicSegment)?;
-        let around = headers.find(|header| {
+            .find(|header| header.word(P_TYPE) == PT_DYNAMIC)
+        else {
+            return Err(ParseError::NoDynamicSegment);
+        };
+        let dynamic = file_range(dynamic);
+        let is_around = |header: &Bytes<'_>| {
             let segment = file_range(*header);
             header.word(P_TYPE) == PT_LOAD
                 && header.addr(P_MEMSZ) >= header.addr(P_FILESZ)
                 && segment.start <= dynamic.start
                 && dynamic.end <= segment.end
-        });
-        let header = around.ok_or(ParseError::LoadSegment)?;
+        };
+        let Some(header) = headers.find(is_around) else {
+            return Err(ParseError::LoadSegment);
+        };
+        if file_range(header).end > LARGEST {
+            return Err(ParseError::TooLarge);
+        }
         let load = Load {
             start: header.offset(P_OFFSET),
             size: header.offset(P_FILESZ),
             vaddr: header.addr(P_VADDR),
         };
-        if file_range(header).end > LARGEST {
-            return Err(ParseError::TooLarge);
-        }
-        Ok(Self {
-            format: bytes.format,
-            machine,
-            load,
-            dynamic,
-        })
+        Ok(Self { load, dynamic })
     }
 }
 
-/// Returns the program headers of the image with this ELF header.
-#[inline]
-fn headers<'a, F: Format>(
-    bytes: Bytes<'a, F>,
-    header: Bytes<'a, F>,
-) -> Option<impl Iterator<Item = Bytes<'a, F>> + Clone + use<'a, F>> {
+/// Returns the program headers, or `None` if they are too small or lie outside of the first page.
+fn table(bytes: Bytes<'_>) -> Option<impl Iterator<Item = Bytes<'_>> + Clone> {
+    let header = bytes.head(bytes.of(EHDR_SIZE))?;
+    let start = header.offset(E_PHOFF);
+    let count = header.half(E_PHNUM).into();
+    let size = header.half(E_PHENTSIZE).into();
+    if size < header.of(PHDR_SIZE) {
+        return None;
+    }
     let page = bytes.head(HEAD).unwrap_or(bytes);
-    let (size, count) = (header.half(E_PHENTSIZE).into(), header.half(E_PHNUM).into());
-    let headers = page.tail(header.offset(E_PHOFF))?.first(count, size)?;
-    (size >= page.of(PHDR_SIZE)).then(|| headers.table(size))
+    let headers = page.tail(start)?.first(count, size)?;
+    Some(headers.table(size))
 }
 
 /// Returns the offsets of a segment in the file. The end saturates, which is outside of any image.
-#[inline]
-fn file_range<F: Format>(header: Bytes<'_, F>) -> Range<usize> {
+fn file_range(header: Bytes<'_>) -> Range<usize> {
     let start = header.offset(P_OFFSET);
     start..start.saturating_add(header.offset(P_FILESZ))
 }
 
-pub(super) const DT_HASH: usize = 4;
-pub(super) const DT_STRTAB: usize = 5;
-pub(super) const DT_SYMTAB: usize = 6;
-pub(super) const DT_STRSZ: usize = 10;
-pub(super) const DT_SYMENT: usize = 11;
-pub(super) const DT_GNU_HASH: usize = 0x6fff_fef5;
-pub(super) const DT_VERSYM: usize = 0x6fff_fff0;
-pub(super) const DT_VERDEF: usize = 0x6fff_fffc;
-pub(super) const DT_VERDEFNUM: usize = 0x6fff_fffd;
-
-/// The values of the known tags in a dynamic section, or 0 for a missing one.
-pub(super) struct Dynamic([u64; 12]);
+/// The entries of the dynamic section that the parser uses, or 0 for a missing one.
+#[derive(Default)]
+pub(super) struct Dynamic {
+    // The addresses of tables.
+    pub(super) hash: u64,
+    pub(super) strtab: u64,
+    pub(super) symtab: u64,
+    pub(super) gnu_hash: u64,
+    pub(super) versym: u64,
+    pub(super) verdef: u64,
+    // The size of the string table, the size of a symbol, and the number of version definitions.
+    pub(super) strsz: u64,
+    pub(super) syment: u64,
+    pub(super) verdefnum: u64,
+}
 
 impl Dynamic {
-    #[inline(always)]
-    pub(super) fn read<F: Format>(section: Bytes<'_, F>) -> Self {
-        let mut dynamic = Self([0; 12]);
+    /// Reads the section up to its end or to `DT_NULL`. Of two entries with the same tag, the last
+    /// one counts.
+    pub(super) fn read(section: Bytes<'_>) -> Self {
+        let mut dynamic = Self::default();
         for entry in section.table(section.of(DYN_SIZE)) {
-            let tag = entry.offset(D_TAG);
-            if tag == 0 {
-                break; // DT_NULL
-            }
-            if let Some(value) = dynamic.0.get_mut(Self::place(tag)) {
-                *value = entry.addr(D_VAL);
+            let value = entry.addr(D_VAL);
+            match entry.addr(D_TAG) {
+                0 => break, // DT_NULL
+                4 => dynamic.hash = value,
+                5 => dynamic.strtab = value,
+                6 => dynamic.symtab = value,
+                10 => dynamic.strsz = value,
+                11 => dynamic.syment = value,
+                0x6fff_fef5 => dynamic.gnu_hash = value,
+                0x6fff_fff0 => dynamic.versym = value,
+                0x6fff_fffc => dynamic.verdef = value,
+                0x6fff_fffd => dynamic.verdefnum = value,
+                _ => {}
             }
         }
         dynamic
-    }
-
-    #[inline(always)]
-    pub(super) fn get(&self, tag: usize) -> u64 {
-        self.0.get(Self::place(tag)).copied().unwrap_or(0)
-    }
-
-    /// Returns the index of a tag's value. Most known tags lie in two ranges, so a few comparisons
-    /// find the index, instead of one for each tag.
-    #[inline(always)]
-    const fn place(tag: usize) -> usize {
-        match tag {
-            DT_HASH..=DT_SYMENT => tag.wrapping_sub(DT_HASH),
-            DT_VERDEF..=DT_VERDEFNUM => tag.wrapping_sub(DT_VERDEF).wrapping_add(8),
-            DT_VERSYM => 10,
-            DT_GNU_HASH => 11,
-            _ => usize::MAX,
-        }
     }
 }

@@ -1,213 +1,290 @@
-//! [`ParsedImage`]: the tables of an image, and its symbols.
+//! [`Image`]: the tables of an image, and its symbols.
 
 use core::ffi::CStr;
 use core::fmt;
+use core::iter::FusedIterator;
 
 use super::error::ParseError;
 use super::hash;
-use super::headers::{
-    DT_GNU_HASH, DT_HASH, DT_STRSZ, DT_STRTAB, DT_SYMENT, DT_SYMTAB, DT_VERDEF, DT_VERDEFNUM,
-    DT_VERSYM, Dynamic, Load, ProgramHeaders,
-};
-use super::layout::{
-    Bytes, E_MACHINE, Format, ST_INFO, ST_NAME, ST_SHNDX, ST_SIZE, ST_VALUE, SYM_SIZE,
-};
-use super::steps;
-use super::symbol::{Entry, Symbol};
-use super::version::{self, Versions};
+use super::headers::{Dynamic, Load, ProgramHeaders};
+use super::layout::{Bytes, E_MACHINE, ST_INFO, ST_NAME, ST_SHNDX, ST_SIZE, ST_VALUE, SYM_SIZE};
+use super::symbol::Symbol;
+use super::version::Versions;
 
 /// No name is this long. The limit bounds the work for an image in which the name of every symbol
 /// is the whole string table.
 const LONGEST_NAME: usize = 1024;
 
-/// The bytes and the tables of an image.
+/// An ELF image: a vDSO, or a shared object with one segment.
+///
+/// It consists of the loaded segment, the part that a process has in memory. All tables must lie in
+/// it. Its class may be another one than this process's, but not its byte order.
 #[derive(Clone, Copy)]
-pub(crate) struct ParsedImage<'a, F> {
-    bytes: Bytes<'a, F>,
-    pub(crate) load: Load,
-    symtab: &'a [u8],
+pub struct Image<'a> {
+    /// The image, or a prefix of it that has all tables.
+    bytes: Bytes<'a>,
+    load: Load,
+    symtab: Bytes<'a>,
+    /// Ends with a NUL.
     strtab: &'a [u8],
-    versions: Versions<'a>,
+    versions: Option<Versions<'a>>,
 }
 
-impl<F> fmt::Debug for ParsedImage<'_, F> {
-    /// Writes where the image is, and no bytes of it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} bytes at {:p}",
-            self.bytes.raw.len(),
-            self.bytes.raw.as_ptr()
-        )
+impl<'a> Image<'a> {
+    /// Parses the headers and finds the tables. More bytes may follow the image.
+    ///
+    /// # Errors
+    ///
+    /// [`ParseError`] names the part that is missing, malformed or outside.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use vdso_time::elf::Image;
+    ///
+    /// let bytes = std::fs::read("vdso.so")?;
+    /// for symbol in Image::parse(&bytes)?.symbols() {
+    ///     println!("{:#x} {:?}", symbol.value(), symbol.name());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        let bytes = Bytes::of_image(bytes)?;
+        let headers = ProgramHeaders::read(bytes)?;
+        let image = bytes.head(headers.load.end());
+        Self::with_tables(image.ok_or(ParseError::Truncated)?, &headers)
     }
-}
 
-impl<'a, F: Format> ParsedImage<'a, F> {
-    /// Finds the tables of an image with these headers, which begins with `bytes`. Fails if a table
-    /// may extend past `bytes`. A caller that has only a part tries again with the whole image.
-    #[inline(always)]
-    pub(crate) fn new(headers: &ProgramHeaders<F>, bytes: &'a [u8]) -> Result<Self, ParseError> {
-        let ProgramHeaders {
-            format,
-            load,
-            ref dynamic,
-            machine,
-        } = *headers;
-        let bytes = Bytes { raw: bytes, format };
-        let dynamic = bytes
-            .raw
-            .get(dynamic.clone())
-            .ok_or(ParseError::NoDynamicSegment)?;
-        let dynamic = Dynamic::read(bytes.with(dynamic));
-        let segment = bytes.tail(load.start).ok_or(ParseError::Truncated)?;
-        // The bytes from a table on. An address of 0 means that the table is missing.
-        let table = |address: u64| {
-            let offset = usize::try_from(address.wrapping_sub(load.vaddr)).unwrap_or(usize::MAX);
-            segment
-                .tail(offset)
-                .filter(|table| address != 0 && !table.raw.is_empty())
-        };
+    /// Parses an image that begins with these bytes. Fails if a table may go on after them, and
+    /// succeeds only if [`Image::parse`] would find the same symbols in the whole image.
+    pub(crate) fn parse_beginning(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        let bytes = Bytes::of_image(bytes)?;
+        let headers = ProgramHeaders::read(bytes)?;
+        let known = bytes.head(headers.load.end()).unwrap_or(bytes);
+        Self::with_tables(known, &headers)
+    }
 
-        let from_strings = table(dynamic.get(DT_STRTAB)).ok_or(ParseError::StringTable)?;
-        let strsz = dynamic.get(DT_STRSZ);
-        let strtab = string_table(from_strings.raw, strsz).ok_or(ParseError::StringTable)?;
-        let symbols = table(dynamic.get(DT_SYMTAB)).ok_or(ParseError::SymbolTable)?;
-        let size = bytes.of(SYM_SIZE);
-        let syment = dynamic.get(DT_SYMENT);
-        if syment != 0 && syment != size as u64 {
+    /// Returns the size of the image in bytes, at most 1 MiB. It reads only the first 4 KiB.
+    ///
+    /// It is the end of the loaded segment. If the program headers lie after that,
+    /// [`Image::parse`] needs them as well.
+    ///
+    /// # Errors
+    ///
+    /// [`ParseError`], if the headers are malformed.
+    pub fn extent(head: &[u8]) -> Result<usize, ParseError> {
+        let headers = ProgramHeaders::read(Bytes::of_image(head)?)?;
+        Ok(headers.load.end())
+    }
+
+    /// Finds the tables of an image that begins with `known`. Fails if a table may go on after it.
+    fn with_tables(known: Bytes<'a>, headers: &ProgramHeaders) -> Result<Self, ParseError> {
+        let load = headers.load;
+        let section = known.raw.get(headers.dynamic.clone());
+        let section = section.ok_or(ParseError::NoDynamicSegment)?;
+        let dynamic = Dynamic::read(known.with(section));
+
+        let strings = load.table(known, dynamic.strtab);
+        let strings = strings.ok_or(ParseError::StringTable)?;
+        if dynamic.strsz == 0 && known.raw.len() < load.end() {
+            return Err(ParseError::Truncated); // the rest of the image is the string table
+        }
+        let strtab = string_table(strings.raw, dynamic.strsz).ok_or(ParseError::StringTable)?;
+
+        let symbols = load.table(known, dynamic.symtab);
+        let symbols = symbols.ok_or(ParseError::SymbolTable)?;
+        let size = symbols.of(SYM_SIZE);
+        if dynamic.syment != 0 && dynamic.syment != size as u64 {
             return Err(ParseError::SymbolTable);
         }
-        let (hash, gnu_hash) = (dynamic.get(DT_HASH), dynamic.get(DT_GNU_HASH));
-        let count = if hash != 0 {
-            table(hash)
-                .and_then(|hash| hash::count_sysv(hash, machine))
-                .ok_or(ParseError::SysvHash)?
-        } else if gnu_hash != 0 {
-            table(gnu_hash)
-                .and_then(hash::count_gnu)
-                .ok_or(ParseError::GnuHash)?
-        } else {
-            count_before(symbols, from_strings)
-        };
-        let whole = symbols.first(count as usize, size);
-        let needs_whole_image = strsz == 0 || (hash == 0 && gnu_hash == 0) || whole.is_none();
-        if needs_whole_image && bytes.raw.len() < load.end() {
-            return Err(ParseError::Truncated);
-        }
-        let (symtab, count) = match whole {
-            Some(symtab) => (symtab, count),
-            None => (symbols, count_all(symbols)),
-        };
-        let mut versions = Versions::default();
-        if dynamic.get(DT_VERSYM) != 0 && dynamic.get(DT_VERDEF) != 0 {
-            let versym =
-                table(dynamic.get(DT_VERSYM)).and_then(|versym| versym.first(count as usize, 2));
-            let versym = versym.ok_or(ParseError::Versions)?;
-            let verdef = table(dynamic.get(DT_VERDEF)).ok_or(ParseError::Versions)?;
-            let verdefnum = dynamic.get(DT_VERDEFNUM);
-            version::find(verdef, verdefnum, version::NO_INDEX)?;
-            versions = Versions {
-                versym: versym.raw,
-                verdef: verdef.raw,
-                verdefnum,
-            };
+        let count = symbol_count(known, load, &dynamic, symbols, strings)?;
+        let symtab = symbols.first(count, size).ok_or(ParseError::SymbolTable)?;
+
+        let mut versions = None;
+        if dynamic.versym != 0 && dynamic.verdef != 0 {
+            let versym = load.table(known, dynamic.versym);
+            let versym = versym.and_then(|versym| versym.first(count, 2));
+            let verdef = load.table(known, dynamic.verdef);
+            versions = Some(Versions::new(
+                versym.ok_or(ParseError::Versions)?,
+                verdef.ok_or(ParseError::Versions)?,
+                dynamic.verdefnum,
+            )?);
         }
         Ok(Self {
-            bytes,
+            bytes: known,
             load,
-            symtab: symtab.raw,
+            symtab,
             strtab,
             versions,
         })
     }
 
-    pub(crate) fn machine(&self) -> u16 {
+    /// Returns `e_machine`: 3 is i386, 40 arm, 62 `x86_64`, 183 aarch64.
+    #[must_use]
+    pub fn machine(&self) -> u16 {
         self.bytes.half(E_MACHINE)
     }
 
-    pub(crate) fn class(&self) -> u8 {
-        if self.bytes.is_64_bit() { 2 } else { 1 }
+    /// Returns `EI_CLASS`: 1 is `ELFCLASS32`, 2 is `ELFCLASS64`.
+    #[must_use]
+    pub fn class(&self) -> u8 {
+        self.bytes.class()
     }
 
-    pub(crate) fn is_big_endian(&self) -> bool {
-        self.bytes.format.get().is_big_endian
+    /// Returns `p_vaddr` of the loaded segment.
+    ///
+    /// It is 0 in Linux's images, but not if the image is prelinked (gVisor) or was relocated when
+    /// it was loaded (QEMU).
+    #[must_use]
+    pub fn load_address(&self) -> u64 {
+        self.load.vaddr
     }
 
-    pub(crate) fn has_versions(&self) -> bool {
-        !self.versions.verdef.is_empty()
+    /// Returns the symbols that can be called.
+    ///
+    /// These are `STT_FUNC` and `STT_NOTYPE`, `STB_GLOBAL` and `STB_WEAK`, defined in the image and
+    /// not absolute. They include symbols whose name the kernel blanked (see
+    /// `FallbackReason::BlankedNames`).
+    #[must_use]
+    pub fn symbols(self) -> impl FusedIterator<Item = Symbol<'a>> + Clone {
+        let entries = self.symtab.table(self.symtab.of(SYM_SIZE)).enumerate();
+        entries
+            .filter_map(move |(index, entry)| self.callable(index, entry))
+            .fuse()
     }
 
-    /// Returns the bytes that the tables were read from.
-    #[inline]
-    pub(crate) fn bytes(&self) -> &'a [u8] {
-        self.bytes.raw
-    }
-
-    /// Returns the first entry with this name and version that can be called. A string of 1024
-    /// bytes or more, or with a NUL, is never found. In an image without versions, every entry has
-    /// the version.
-    #[inline(always)]
-    pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
-        let is_short = |string: &str| string.len() < LONGEST_NAME;
-        if !is_short(name) || !version.is_none_or(is_short) {
+    /// Returns the first of [`symbols()`](Self::symbols) with this name and version.
+    ///
+    /// Without a version, and in an image without versions, only the name counts. A blank name is
+    /// never found.
+    #[must_use]
+    pub fn symbol(&self, name: &str, version: Option<&str>) -> Option<Symbol<'a>> {
+        if name.is_empty() || name.len() >= LONGEST_NAME {
             return None;
         }
-        let symtab = self.bytes.with(self.symtab);
-        if const { F::IS_KNOWN } || symtab.is_own() {
-            self.find_in(
-                Bytes {
-                    format: F::OWN,
-                    ..symtab
-                },
-                name,
-                version,
-            )
-        } else {
-            self.find_in(symtab, name, version)
-        }
-    }
-
-    #[inline(always)]
-    fn find_in(&self, symtab: Bytes<'_, F>, name: &str, version: Option<&str>) -> Option<Entry> {
-        let wanted = version.filter(|_| self.has_versions());
         // In a debug build a loop takes less stack than closures.
-        for (index, symbol) in symtab.table(symtab.of(SYM_SIZE)).enumerate() {
-            if !self.has_string(symbol.word(ST_NAME), name) {
+        for (index, entry) in self.symtab.table(self.symtab.of(SYM_SIZE)).enumerate() {
+            // Most entries have another name, so this comes first.
+            if !self.has_name(entry, name.as_bytes()) {
                 continue;
             }
-            let Some(entry) = self.entry(index, symbol) else {
+            let Some(symbol) = self.callable(index, entry) else {
                 continue;
             };
-            let has = |wanted| {
-                entry
-                    .version
-                    .is_some_and(|start| self.has_string(start, wanted))
-            };
-            if wanted.is_none_or(has) {
-                return Some(entry);
+            // The image's name ends where `name` has a NUL.
+            if symbol.name.count_bytes() == name.len() && self.is_version(symbol, version) {
+                return Some(symbol);
             }
         }
         None
     }
 
-    /// Returns the entries that can be called, in the order of the table.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> + Clone + use<'a, F> {
-        let image = *self;
-        let symtab = self.bytes.with(self.symtab);
-        let table = symtab.table(symtab.of(SYM_SIZE)).enumerate();
-        table.filter_map(move |(index, symbol)| image.entry(index, symbol))
+    /// Returns whether the bytes of an entry's name are these, and a NUL follows.
+    fn has_name(&self, entry: Bytes<'_>, name: &[u8]) -> bool {
+        let start = entry.word(ST_NAME);
+        let end = start.saturating_add(name.len());
+        // The end is compared first, because it differs in most names.
+        self.strtab.get(end) == Some(&0) && self.strtab.get(start..end) == Some(name)
     }
 
-    /// Returns the entry whose code contains an address, a global one rather than its weak alias.
-    pub(crate) fn at(&self, address: u64) -> Option<Entry> {
-        let address = self.code_address(address);
-        let around = |entry: &Entry| {
-            let inside = address.wrapping_sub(self.code_address(entry.value));
-            inside < entry.size.max(1)
+    /// Returns whether a look-up for this version finds the symbol.
+    fn is_version(&self, symbol: Symbol<'_>, wanted: Option<&str>) -> bool {
+        let Some(wanted) = wanted else {
+            return true;
         };
-        self.entries()
-            .filter(around)
-            .min_by_key(|entry| entry.is_weak)
+        match symbol.version {
+            Some(version) => version.to_bytes() == wanted.as_bytes(),
+            None => !self.has_versions(),
+        }
+    }
+
+    /// Returns the symbol of an entry if it can be called.
+    fn callable(&self, index: usize, entry: Bytes<'a>) -> Option<Symbol<'a>> {
+        const SHN_UNDEF: u16 = 0;
+        const SHN_ABS: u16 = 0xfff1;
+        let st_info = entry.byte(ST_INFO);
+        let is_func = match st_info & 0xf {
+            0 => false, // STT_NOTYPE
+            2 => true,  // STT_FUNC
+            _ => return None,
+        };
+        let is_weak = match st_info >> 4 {
+            1 => false, // STB_GLOBAL
+            2 => true,  // STB_WEAK
+            _ => return None,
+        };
+        if matches!(entry.half(ST_SHNDX), SHN_UNDEF | SHN_ABS) {
+            return None;
+        }
+        let value = entry.addr(ST_VALUE);
+        if !self.load.contains(value) {
+            return None;
+        }
+        Some(Symbol {
+            name: self.string(entry.word(ST_NAME))?,
+            version: self.version(index),
+            value,
+            size: entry.addr(ST_SIZE),
+            is_func,
+            is_weak,
+        })
+    }
+
+    /// Returns the name of the version of the entry with this index.
+    fn version(&self, index: usize) -> Option<&'a CStr> {
+        let start = self.versions?.name_of(index)?;
+        self.string(start)
+    }
+
+    /// Returns the string at this offset of the string table, unless it is too long.
+    fn string(&self, start: usize) -> Option<&'a CStr> {
+        let rest = self.strtab.get(start..)?;
+        let string = rest.get(..LONGEST_NAME).unwrap_or(rest);
+        CStr::from_bytes_until_nul(string).ok()
+    }
+
+    /// Returns the size of the image in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.load.end()
+    }
+
+    /// Returns where the image begins.
+    pub(crate) fn base(&self) -> *const u8 {
+        self.bytes.raw.as_ptr()
+    }
+
+    /// Returns the address of a symbol's code, if the image lies at `base`.
+    pub(crate) fn address(&self, symbol: &Symbol<'_>, base: usize) -> usize {
+        base.wrapping_add(symbol.value.wrapping_sub(self.origin()) as usize)
+    }
+
+    /// Returns the value that a symbol at the image's first byte would have. It wraps.
+    pub(crate) fn origin(&self) -> u64 {
+        self.load.origin()
+    }
+
+    /// Returns whether the symbols have versions.
+    pub(crate) fn has_versions(&self) -> bool {
+        self.versions.is_some()
+    }
+
+    /// Returns whether a function's name is blank.
+    pub(crate) fn has_blanked_names(self) -> bool {
+        self.symbols()
+            .any(|symbol| symbol.is_func && symbol.name.is_empty())
+    }
+
+    /// Returns the symbol whose code contains an address, a global one rather than its weak alias.
+    pub(crate) fn symbol_at(&self, address: u64) -> Option<Symbol<'a>> {
+        let address = self.code_address(address);
+        let contains = |symbol: &Symbol<'_>| {
+            let inside = address.wrapping_sub(self.code_address(symbol.value));
+            inside < symbol.size.max(1)
+        };
+        self.symbols()
+            .filter(contains)
+            .min_by_key(|symbol| symbol.is_weak)
     }
 
     /// Returns where a symbol's code begins. On arm, bit 0 of the value marks Thumb code.
@@ -219,121 +296,81 @@ impl<'a, F: Format> ParsedImage<'a, F> {
             value
         }
     }
+}
 
-    /// Returns whether a function's name is blank.
-    pub(crate) fn has_blanked_names(&self) -> bool {
-        let is_blank = |name| self.strtab.get(name) == Some(&0);
-        self.entries()
-            .any(|entry| entry.is_func && is_blank(entry.name))
-    }
-
-    /// Reads the strings of an entry, the only part of a symbol that can take many steps.
-    pub(crate) fn symbol(&self, entry: Entry) -> Option<Symbol<'a>> {
-        let string = |start| {
-            let string = self.strtab.get(start..)?;
-            let string = string.get(..LONGEST_NAME).unwrap_or(string);
-            let found = CStr::from_bytes_until_nul(string).ok();
-            steps::take(found.map_or(string.len(), CStr::count_bytes));
-            found
-        };
-        let version = entry.version.and_then(string);
-        Some(Symbol {
-            name: string(entry.name)?,
-            version,
-            entry,
-        })
-    }
-
-    /// Returns an entry of the table if it can be called: its value lies in the image, and its name
-    /// begins in the string table.
-    #[inline(always)]
-    fn entry(&self, index: usize, symbol: Bytes<'_, F>) -> Option<Entry> {
-        const SHN_UNDEF: u16 = 0;
-        const SHN_ABS: u16 = 0xfff1;
-        let st_info = symbol.byte(ST_INFO);
-        let is_func = match st_info & 0xf {
-            0 => false, // STT_NOTYPE
-            2 => true,  // STT_FUNC
-            _ => return None,
-        };
-        let is_weak = match st_info >> 4 {
-            1 => false, // STB_GLOBAL
-            2 => true,  // STB_WEAK
-            _ => return None,
-        };
-        if matches!(symbol.half(ST_SHNDX), SHN_UNDEF | SHN_ABS) {
-            return None;
-        }
-        let (value, size, name) = (
-            symbol.addr(ST_VALUE),
-            symbol.addr(ST_SIZE),
-            symbol.word(ST_NAME),
-        );
-        if !self.load.contains(value) || name >= self.strtab.len() {
-            return None;
-        }
-        let version = self.versions.name_of(symbol, index);
-        Some(Entry {
-            name,
-            version,
-            value,
-            size,
-            is_func,
-            is_weak,
-        })
-    }
-
-    /// Returns whether the string at `start` is `wanted`. A blank string and one with a NUL never
-    /// match.
-    #[inline(always)]
-    fn has_string(&self, start: usize, wanted: &str) -> bool {
-        let end = start.saturating_add(wanted.len());
-        // The end is compared first, because it differs in most names.
-        if self.strtab.get(end) != Some(&0) || wanted.is_empty() {
-            return false;
-        }
-        let is_same = |string: &[u8]| {
-            string.iter().zip(wanted.as_bytes()).all(|(byte, wanted)| {
-                steps::take(1);
-                byte == wanted && *byte != 0
-            })
-        };
-        self.strtab.get(start..end).is_some_and(is_same)
+impl fmt::Debug for Image<'_> {
+    /// Writes where the image is, and no bytes of it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Image({} bytes at {:p})", self.size(), self.base())
     }
 }
 
-/// Returns the number of symbols of an image without a hash table. In every linker script, the
-/// string table follows the symbols.
-#[cold]
-#[inline(never)]
-fn count_before<F: Format>(symbols: Bytes<'_, F>, strings: Bytes<'_, F>) -> u32 {
-    let between = symbols.raw.len().saturating_sub(strings.raw.len());
-    count_all(
-        symbols
-            .head(between)
-            .filter(|_| between != 0)
-            .unwrap_or(symbols),
-    )
+/// Returns the number of symbols of an image that begins with `known`. Fails if symbols may follow
+/// after `known`.
+///
+/// No field has this number. An example is the image of Linux 6.18 for x86_64:
+///
+/// ```text
+/// 0x0120  DT_HASH       nbucket 3, nchain 14
+/// 0x0170  DT_GNU_HASH   its chains begin with the symbols 1, 7 and 10; the last has 4 hashes
+/// 0x01d0  DT_SYMTAB     symbols of 24 bytes
+/// 0x0320  DT_STRTAB     DT_STRSZ 204
+/// 0x03ec  DT_VERSYM     2 bytes for each symbol
+/// 0x0408  DT_VERDEF     2 definitions
+/// 0x0440  PT_DYNAMIC
+/// 0x0810  code
+/// 0x1522  the end
+/// ```
+///
+/// - `DT_HASH` has a chain word for each symbol, so there are `nchain` symbols: 14.
+/// - `DT_GNU_HASH` sorts the symbols by chain, so the last chain ends with the last symbol: 10 + 4.
+/// - Without both, the symbols end where the strings begin, because the string table follows the
+///   symbol table in every linker script: (0x320 - 0x1d0) / 24 = 14. If the strings come first, the
+///   symbols end with the image.
+///
+/// The tables of this image lie in its first page, and its hash table says so: 14 symbols fit
+/// between 0x1d0 and 0x1000. Without a hash table, symbols may follow in the next page, and if the
+/// hash table counted 200 symbols, they would.
+fn symbol_count(
+    known: Bytes<'_>,
+    load: Load,
+    dynamic: &Dynamic,
+    symbols: Bytes<'_>,
+    strings: Bytes<'_>,
+) -> Result<usize, ParseError> {
+    let mut count = None;
+    if dynamic.hash != 0 {
+        let table = load.table(known, dynamic.hash);
+        count = table.and_then(|table| hash::count_sysv(table, known.half(E_MACHINE)));
+        if count.is_none() {
+            return Err(ParseError::SysvHash);
+        }
+    } else if dynamic.gnu_hash != 0 {
+        let table = load.table(known, dynamic.gnu_hash);
+        count = table.and_then(hash::count_gnu);
+        if count.is_none() {
+            return Err(ParseError::GnuHash);
+        }
+    }
+    let size = symbols.of(SYM_SIZE);
+    let room = symbols.raw.len().checked_div(size).unwrap_or(0);
+    match count {
+        Some(count) if count <= room => Ok(count),
+        _ if known.raw.len() < load.end() => Err(ParseError::Truncated),
+        Some(_) => Ok(room),
+        None => {
+            let between = symbols.raw.len().saturating_sub(strings.raw.len());
+            let before_strings = between.checked_div(size).unwrap_or(0);
+            Ok(if between == 0 { room } else { before_strings })
+        }
+    }
 }
 
-/// Returns the number of symbols in bytes of an image.
-#[cold]
-#[inline(never)]
-fn count_all<F: Format>(symbols: Bytes<'_, F>) -> u32 {
-    symbols
-        .raw
-        .len()
-        .checked_div(symbols.of(SYM_SIZE))
-        .unwrap_or(0) as u32
-}
-
-/// Cuts the string table after its last NUL, so that every string in it ends.
+/// Cuts the string table after its last NUL, so that every string in it ends. `size` is 0 if the
+/// table has the rest of the image.
 fn string_table(table: &[u8], size: u64) -> Option<&[u8]> {
     let size = usize::try_from(size).ok()?;
     let table = if size == 0 { table } else { table.get(..size)? };
-    let last = table.iter().rposition(|&byte| {
-        steps::take(1);
-        byte == 0
-    })?;
+    let last = table.iter().rposition(|&byte| byte == 0)?;
     table.get(..=last)
 }

@@ -7,18 +7,8 @@ use core::ffi::CStr;
 pub struct Symbol<'a> {
     pub(super) name: &'a CStr,
     pub(super) version: Option<&'a CStr>,
-    pub(super) entry: Entry,
-}
-
-/// An entry of the symbol table that can be called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Entry {
-    /// The offset of the name in the string table.
-    pub(super) name: usize,
-    /// The offset of the version's name.
-    pub(super) version: Option<usize>,
-    pub(crate) value: u64,
-    pub(crate) size: u64,
+    pub(super) value: u64,
+    pub(super) size: u64,
     /// `STT_FUNC`. The others are `STT_NOTYPE`: on some architectures, functions in assembly.
     pub(super) is_func: bool,
     /// `STB_WEAK`, as the unprefixed aliases on `x86_64` are.
@@ -45,12 +35,12 @@ impl<'a> Symbol<'a> {
     /// has the address in memory.
     #[must_use]
     pub const fn value(&self) -> u64 {
-        self.entry.value
+        self.value
     }
 
     /// Returns `st_size`, the number of bytes of its code, or 0 if the image does not say.
     #[must_use]
     pub const fn size(&self) -> u64 {
-        self.entry.size
+        self.size
     }
 }

@@ -5,8 +5,8 @@ use core::mem;
 use core::ptr::{self, NonNull};
 
 use crate::arch::{NATIVE, Shape};
-use crate::choice::{Choice, Outcome, decide, is_called};
-use crate::elf::{Any, ParsedImage};
+use crate::choice::{Choice, decide, is_called};
+use crate::elf::Image;
 use crate::types::{ClockId, Timespec, Timeval};
 
 /// A function of the vDSO, by its C signature.
@@ -51,11 +51,16 @@ pub struct Functions {
 impl Functions {
     /// Finds the functions in an image that lies in memory, and none in one of another
     /// architecture.
-    pub(super) fn of(image: &ParsedImage<'_, Any>, bias: u64) -> Self {
-        let abi = NATIVE.filter(|abi| is_called(abi, image));
-        let found = abi.map(|abi| decide(abi, image, bias, |_, _| Ok(())).map(Outcome::ok));
+    pub(super) fn of(image: &Image<'_>) -> Self {
+        let Some(abi) = NATIVE else {
+            return Self::default();
+        };
+        if !is_called(abi, image) {
+            return Self::default();
+        }
+        let outcomes = decide(abi, image, image.base().expose_provenance());
         let [time, gettimeofday, clock_gettime, clock_getres, getcpu] =
-            found.unwrap_or_default().map(|choice| VdsoFn::of(choice?));
+            outcomes.map(|outcome| VdsoFn::of(outcome.ok()?));
         Self {
             time,
             gettimeofday,

@@ -6,7 +6,7 @@ use core::ptr;
 pub use super::functions::{Functions, VdsoFn};
 use super::{auxv, kernel, mapping};
 use crate::choice::LocateError;
-use crate::elf::{Format, Image, ParseError, ParsedImage, Symbol};
+use crate::elf::{Image, ParseError, Symbol};
 use crate::errno::Errno;
 
 /// An image that is mapped into this process.
@@ -26,7 +26,7 @@ use crate::errno::Errno;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Vdso<'a> {
-    image: Image<'a>,
+    pub(crate) image: Image<'a>,
 }
 
 impl Vdso<'static> {
@@ -43,57 +43,20 @@ impl Vdso<'static> {
     ///
     /// [`LocateError`] says why there is none. The clock functions still work.
     pub fn locate() -> Result<Self, LocateError> {
-        Ok(Self {
-            image: Image {
-                parsed: find(true)?,
-            },
-        })
+        let vdso = auxv::vdso_address().ok_or(LocateError::Absent)?;
+        let probe = |page| match kernel::probe(page) {
+            Ok(()) => Ok(()),
+            Err(Errno::EFAULT) => Err(LocateError::Unmapped),
+            Err(_) if vdso.is_trusted => Ok(()),
+            Err(_) => Err(LocateError::Unchecked),
+        };
+        let base = ptr::with_exposed_provenance(vdso.address);
+        // SAFETY: `probe` passes a page if the kernel says that it is readable, or if a sandbox
+        // denies the question and the address is getauxval's, which is the vDSO's (`VdsoAddress`).
+        // The vDSO is read-only, and stays mapped, as this function's documentation demands.
+        let image = unsafe { mapping::probed_image(base, probe) }?;
+        Ok(Self { image })
     }
-}
-
-/// Finds the vDSO, and parses it if it has this format. It reads only the pages with headers and
-/// tables, unless `is_whole` is set.
-pub(crate) fn find<F: Format>(is_whole: bool) -> Result<ParsedImage<'static, F>, LocateError> {
-    let vdso = auxv::vdso_address().ok_or(LocateError::Absent)?;
-    let check = |page| match kernel::probe(page) {
-        Ok(()) => Ok(()),
-        Err(Errno::EFAULT) => Err(LocateError::Unmapped),
-        Err(_) if vdso.is_trusted => Ok(()),
-        Err(_) => Err(LocateError::Unchecked),
-    };
-    // SAFETY: `check` passes a page if the kernel says that it is readable, or if a sandbox denies
-    // the question and the address is getauxval's, which is the vDSO's (`VdsoAddress`). The vDSO is
-    // read-only, and stays mapped (`locate`).
-    unsafe { mapping::image::<F, _>(ptr::with_exposed_provenance(vdso.address), is_whole, check) }
-}
-
-/// Returns a check that code of the image can be read. It probes each page once. [`find`] rejected
-/// an untrusted address if a sandbox denied the check. So only `EFAULT` counts here.
-pub(crate) fn code_check<F: Format>(
-    image: &ParsedImage<'_, F>,
-) -> impl FnMut(usize, u64) -> Result<(), LocateError> {
-    let bytes = image.bytes().as_ptr_range();
-    let image_end = bytes.start.addr().saturating_add(image.load.end());
-    // Where the first page begins that is not checked yet.
-    let mut next = mapping::page_of(bytes.end.addr().wrapping_add(mapping::PAGE - 1));
-    move |address, size| {
-        let end = address
-            .saturating_add((size as usize).max(1))
-            .min(image_end);
-        while next < end {
-            if kernel::probe(next) == Err(Errno::EFAULT) {
-                return Err(LocateError::Unmapped);
-            }
-            next = next.saturating_add(mapping::PAGE);
-        }
-        Ok(())
-    }
-}
-
-/// Returns the difference between an address and the value of a symbol. It wraps.
-pub(crate) fn bias<F: Format>(image: &ParsedImage<'_, F>) -> u64 {
-    let base = image.bytes().as_ptr().expose_provenance();
-    (base as u64).wrapping_sub(image.load.origin())
 }
 
 impl<'a> Vdso<'a> {
@@ -114,25 +77,21 @@ impl<'a> Vdso<'a> {
     /// During `'a` nobody may write to them or unmap them: neither this process nor, in shared
     /// memory, another one.
     pub unsafe fn from_ptr(base: *const u8) -> Result<Self, ParseError> {
-        let readable = |_| Ok::<(), ParseError>(());
-        // SAFETY: every page passes the check, and the caller promises that all of them are
-        // readable and do not change.
-        let parsed = unsafe { mapping::image(base, true, readable) }?;
-        Ok(Self {
-            image: Image { parsed },
-        })
+        // SAFETY: the caller promises that the bytes are readable and do not change.
+        let image = unsafe { mapping::readable_image(base) }?;
+        Ok(Self { image })
     }
 
     /// Returns the address of the image's first byte.
     #[must_use]
     pub fn base(&self) -> *const u8 {
-        self.image.parsed.bytes().as_ptr()
+        self.image.base()
     }
 
     /// Returns the size of the image in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.image.parsed.load.end()
+        self.image.size()
     }
 
     /// Returns the parsed image.
@@ -147,8 +106,8 @@ impl<'a> Vdso<'a> {
     /// arm, bit 0 is set for Thumb code.
     #[must_use]
     pub fn symbol_address(&self, name: &str, version: Option<&str>) -> Option<*const ()> {
-        let entry = self.image.parsed.find(name, version)?;
-        Some(self.address_of(entry.value))
+        let symbol = self.image.symbol(name, version)?;
+        Some(self.address_of(&symbol))
     }
 
     /// Returns the symbols of the image that can be called, each with its address.
@@ -159,11 +118,12 @@ impl<'a> Vdso<'a> {
     pub fn symbols(self) -> impl FusedIterator<Item = (Symbol<'a>, *const ())> + Clone {
         self.image
             .symbols()
-            .map(move |symbol| (symbol, self.address_of(symbol.value())))
+            .map(move |symbol| (symbol, self.address_of(&symbol)))
     }
 
-    fn address_of(&self, value: u64) -> *const () {
-        ptr::with_exposed_provenance(value.wrapping_add(bias(&self.image.parsed)) as usize)
+    fn address_of(&self, symbol: &Symbol<'_>) -> *const () {
+        let base = self.base().expose_provenance();
+        ptr::with_exposed_provenance(self.image.address(symbol, base))
     }
 
     /// Returns the functions of the image as typed pointers: those that this crate calls.
@@ -189,7 +149,7 @@ impl<'a> Vdso<'a> {
     /// ```
     #[must_use]
     pub fn functions(&self) -> Functions {
-        Functions::of(&self.image.parsed, bias(&self.image.parsed))
+        Functions::of(&self.image)
     }
 
     /// Returns the symbol whose code contains a program counter, for profilers and unwinders.
@@ -197,12 +157,12 @@ impl<'a> Vdso<'a> {
     /// If a global symbol and its weak alias have the same code, it returns the global one.
     #[must_use]
     pub fn symbol_at(&self, pc: usize) -> Option<Symbol<'a>> {
-        let image = &self.image.parsed;
         let offset = pc.wrapping_sub(self.base().addr());
-        if offset >= image.load.end() {
+        if offset >= self.size() {
             return None;
         }
-        image.symbol(image.at((offset as u64).wrapping_add(image.load.origin()))?)
+        let address = self.image.origin().wrapping_add(offset as u64);
+        self.image.symbol_at(address)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Without libc: a program with its own `_start` prints the time, the routes and the symbols. It
-//! has no symbol of libc, and the five functions take about 7 KiB. Without std: a signal handler,
-//! an init process, and a library for LD_PRELOAD.
+//! has no symbol of libc, and the five functions take at most 8.75 KiB. Without std: a signal
+//! handler, an init process, and a library for LD_PRELOAD.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -219,7 +219,7 @@ fn there_is_no_constructor() {
 }
 
 #[test]
-fn the_five_functions_take_at_most_7_5_kib() {
+fn the_five_functions_take_at_most_8_75_kib() {
     let Some(folder) = programs() else { return };
     let size = |program: &str| {
         with_elf(&folder.join(program), |elf| {
@@ -234,7 +234,7 @@ fn the_five_functions_take_at_most_7_5_kib() {
     println!("{size} bytes of .text and .rodata");
     // Other compilers make other code of the same source: Rust 1.85 about 650 bytes more than 1.95.
     let is_measured = program::compiler().is_ok_and(|about| about.contains("release: 1.95"));
-    let limit = if is_measured { 7680 } else { 8448 };
+    let limit = if is_measured { 8960 } else { 9728 };
     assert!(size <= limit, "{size}");
 }
 

@@ -9,7 +9,6 @@ mod freestanding;
 mod instruction_count;
 mod linked;
 mod no_panic;
-mod one_piece;
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! The parser finds the symbols of the description in an image of every kind.
 
 use test_images::kinds::{arm, assert_described, described, i386, kinds, seen, x86_64};
-use test_images::{Built, Part, SONAME, Spec, Sym};
+use test_images::{Built, Part, SONAME, Spec, Sym, promises};
 use vdso_time::elf::{Image, ParseError};
 
 const V: &str = "LINUX_2.6";
@@ -27,6 +27,19 @@ fn every_kind_has_its_symbols_and_properties_at_any_address_before_any_bytes() {
                 "{kind}"
             );
         }
+    }
+}
+
+/// A kernel maps only images of its own byte order.
+#[test]
+fn an_image_of_the_other_byte_order_is_refused() {
+    for (kind, spec) in kinds() {
+        let big_endian = !spec.big_endian;
+        let built = Spec { big_endian, ..spec }.build();
+        let refused = Err(ParseError::ByteOrder);
+        assert_eq!(Image::extent(&built.bytes), refused, "{kind}");
+        assert_eq!(Image::parse(&built.bytes).map(|_| 0), refused, "{kind}");
+        promises::keep(&built.bytes);
     }
 }
 

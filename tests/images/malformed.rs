@@ -72,11 +72,11 @@ impl Values {
 
 /// Makes a flaw in images, and fails unless the parser's result is as expected.
 #[track_caller]
-fn spoil(images: &[Spec<'_>], expected: Expected, what: &str, spoil: impl Fn(&mut Built<'_>)) {
+fn corrupt(images: &[Spec<'_>], expected: Expected, what: &str, corrupt: impl Fn(&mut Built<'_>)) {
     for spec in images {
         let sound = spec.build();
         let mut built = sound.clone();
-        spoil(&mut built);
+        corrupt(&mut built);
         let expected = match expected {
             Refused(reason) => Err(reason),
             Unharmed => Ok(described(spec, &sound)),
@@ -101,13 +101,12 @@ fn spoil(images: &[Spec<'_>], expected: Expected, what: &str, spoil: impl Fn(&mu
     }
 }
 
-/// Describes both classes, both byte orders, each hash table and both, and addresses that are not
+/// Describes both classes, each hash table and both, and addresses that are not
 /// offsets.
 fn all() -> Vec<Spec<'static>> {
     moved_to_0x2000([
         arm(),
         Spec {
-            big_endian: true,
             gnu_hash: true,
             ..arm()
         },
@@ -377,11 +376,11 @@ const FLAWS: &[Flaw] = &[
 ];
 
 #[test]
-fn each_flaw_is_refused_or_costs_only_what_it_spoils() {
+fn each_flaw_is_refused_or_costs_only_what_it_corrupts() {
     for (images, field, values, expected) in FLAWS {
         for spec in images() {
             for value in values.of(&spec.build(), field) {
-                spoil(
+                corrupt(
                     std::slice::from_ref(&spec),
                     *expected,
                     &format!("{field} is {value:#x}"),
@@ -393,11 +392,11 @@ fn each_flaw_is_refused_or_costs_only_what_it_spoils() {
         }
     }
     for at in 0..4 {
-        spoil(&all(), Refused(NotElf), "no magic number", |built| {
+        corrupt(&all(), Refused(NotElf), "no magic number", |built| {
             built.bytes[at] ^= 1
         });
     }
-    spoil(
+    corrupt(
         &all(),
         Refused(StringTable),
         "no NUL in the string table",
@@ -406,7 +405,7 @@ fn each_flaw_is_refused_or_costs_only_what_it_spoils() {
             built.bytes[start..][..size].fill(b'a');
         },
     );
-    spoil(
+    corrupt(
         &versioned(),
         Refused(Versions),
         "a definition after that of index 0",
@@ -418,7 +417,7 @@ fn each_flaw_is_refused_or_costs_only_what_it_spoils() {
         },
     );
     // No hash in the last chain ends it.
-    spoil(&gnu_last(), Refused(GnuHash), "an endless chain", |built| {
+    corrupt(&gnu_last(), Refused(GnuHash), "an endless chain", |built| {
         for field in built
             .fields
             .clone()
@@ -430,7 +429,7 @@ fn each_flaw_is_refused_or_costs_only_what_it_spoils() {
     });
     // DT_VERSYM is the end of the image, and too short for one more symbol.
     let order = Part::with_last(&[Part::Hash, Part::Versym]);
-    spoil(
+    corrupt(
         &[Spec { order, ..arm() }],
         Refused(Versions),
         "a short DT_VERSYM",
@@ -445,7 +444,7 @@ fn each_flaw_is_refused_or_costs_only_what_it_spoils() {
 #[test]
 fn program_headers_end_in_the_first_page_and_may_be_larger_than_their_fields() {
     for (more, expected) in [(0, Unharmed), (1, Refused(ProgramHeaders))] {
-        spoil(&all(), expected, "at the end of the first page", |built| {
+        corrupt(&all(), expected, "at the end of the first page", |built| {
             let size = built.get("e_phnum") * built.get("e_phentsize");
             let (from, to) = (built.get("e_phoff") as usize, 4096 - size + more);
             built.bytes.resize(8192, 0);
@@ -456,7 +455,7 @@ fn program_headers_end_in_the_first_page_and_may_be_larger_than_their_fields() {
         });
     }
     let segments = vec![PT_LOAD, PT_DYNAMIC, PT_DYNAMIC, 0];
-    spoil(
+    corrupt(
         &[Spec {
             segments,
             ..aarch64()
@@ -472,16 +471,16 @@ fn program_headers_end_in_the_first_page_and_may_be_larger_than_their_fields() {
 #[test]
 fn an_image_is_at_most_1_mib_and_as_long_as_its_segment() {
     for more in [1, 4096] {
-        spoil(&all(), Refused(Truncated), "cut short", |built| {
+        corrupt(&all(), Refused(Truncated), "cut short", |built| {
             built.resize(built.get("PT_LOAD.p_filesz") + more);
         });
     }
     for size in [(1 << 20) + 1, 0x7fff_ffff, 0xffff_ffff] {
-        spoil(&all(), Refused(TooLarge), "too large", |built| {
+        corrupt(&all(), Refused(TooLarge), "too large", |built| {
             _ = built.resize(size)
         });
     }
-    spoil(
+    corrupt(
         &[Spec {
             extent: 1 << 20,
             ..x86_64()
@@ -510,7 +509,7 @@ fn a_symbol_without_a_terminated_name_of_at_most_1023_bytes_is_hidden_alone() {
         order: Part::with_last(&[Part::Strtab]),
         ..plain.clone()
     };
-    spoil(&[spec], Lacks(3), "no NUL", |built| {
+    corrupt(&[spec], Lacks(3), "no NUL", |built| {
         _ = built.set("DT_STRSZ", built.get("DT_STRSZ") - 1)
     });
     for (size, expected) in [(1023, Unharmed), (1024, Lacks(1))] {
@@ -522,7 +521,7 @@ fn a_symbol_without_a_terminated_name_of_at_most_1023_bytes_is_hidden_alone() {
                 ..Sym::func("short", V)
             },
         ];
-        spoil(
+        corrupt(
             &[Spec {
                 symbols,
                 ..plain.clone()
@@ -574,7 +573,7 @@ fn an_image_has_at_most_16_version_definitions() {
             .iter()
             .map(|version| Sym::func(version, version))
             .collect();
-        spoil(
+        corrupt(
             &[Spec {
                 symbols,
                 ..Spec::default()
@@ -597,7 +596,7 @@ fn a_version_is_compared_only_with_a_definition() {
         &["DT_VERDEF"],
         &["DT_VERDEF", "DT_VERDEFNUM"],
     ] {
-        spoil(
+        corrupt(
             &[arm(), i386(), x86_64(), aarch64()],
             Unversioned,
             &format!("{tags:?}"),

@@ -1,8 +1,13 @@
 //! What the parser promises of any bytes, tested through its public API.
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use std::cell::RefCell;
 use std::ffi::CStr;
 
+use vdso_time::__private::parse_beginning;
 use vdso_time::elf::{Image, ParseError, Symbol};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use vdso_time::vdso::Vdso;
 
 /// `Image::extent` reads only the first page.
 const HEAD: usize = 4096;
@@ -31,6 +36,8 @@ pub fn keep<'a>(bytes: &'a [u8]) -> Option<Image<'a>> {
     assert!(extent <= bytes.len(), "{extent} bytes of {}", bytes.len());
     let symbols: Vec<Symbol<'a>> = image.symbols().collect();
     lie_inside(&image, &symbols, &bytes[..extent]);
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    lie_in_memory(&bytes[..extent], &symbols);
     look_ups_agree(&image, &symbols);
     // Of the bytes after the image only program headers are read.
     if let Ok(cut) = Image::parse(&bytes[..extent]) {
@@ -82,6 +89,94 @@ fn lie_inside(image: &Image<'_>, symbols: &[Symbol<'_>], bytes: &[u8]) {
         let offset = symbol.value().wrapping_sub(image.load_address());
         assert!(offset < bytes.len() as u64, "{symbol:?} lies outside");
     }
+}
+
+/// Fails unless the same image at a page of memory has the same symbols, at addresses of which each
+/// leads back to a symbol.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[allow(unsafe_code, reason = "memory is parsed as an image")]
+fn lie_in_memory(bytes: &[u8], symbols: &[Symbol<'_>]) {
+    thread_local!(static MEMORY: RefCell<Memory> = RefCell::new(Memory::new()));
+    MEMORY.with_borrow_mut(|memory| {
+        let base = memory.fill(bytes).as_ptr();
+        // SAFETY: a page begins there, the memory is larger than any image, and it does not change.
+        let Ok(vdso) = (unsafe { Vdso::from_ptr(base) }) else {
+            // More bytes follow than in `bytes`, but the program headers may lie after the segment.
+            assert!(Image::parse(bytes).is_err(), "it is an image elsewhere");
+            return;
+        };
+        for ((symbol, address), expected) in vdso.symbols().zip(symbols) {
+            assert_eq!(symbol, *expected);
+            let inside = address.addr().wrapping_sub(base.addr());
+            assert!(
+                inside < bytes.len(),
+                "{symbol:?} has the address {address:p}"
+            );
+        }
+        assert_eq!(vdso.symbols().count(), symbols.len());
+        for (symbol, address) in vdso.symbols().take(LOOK_UPS) {
+            let middle = (symbol.size().max(1) - 1) / 2;
+            for pc in [
+                address.addr(),
+                address.addr().saturating_add(middle as usize),
+            ] {
+                if pc.wrapping_sub(base.addr()) >= vdso.size() {
+                    assert_eq!(vdso.symbol_at(pc), None, "{pc:#x} lies outside");
+                    continue;
+                }
+                let found = vdso.symbol_at(pc).expect("there is such a symbol");
+                // On arm, bit 0 says that the code is Thumb code.
+                let value = symbol.value().wrapping_add((pc - address.addr()) as u64);
+                let inside = (value & !1).wrapping_sub(found.value() & !1);
+                assert!(inside <= found.size().max(1), "{pc:#x} is not in {found:?}");
+            }
+        }
+    });
+}
+
+/// Memory for the largest image, in which a page begins.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+struct Memory(Vec<u8>);
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+impl Memory {
+    fn new() -> Self {
+        Self(vec![0; LARGEST + 2 * HEAD])
+    }
+
+    /// Copies an image to the beginning of a page, which it returns.
+    fn fill(&mut self, bytes: &[u8]) -> &[u8] {
+        let start = self.0.as_ptr().align_offset(HEAD);
+        let page = &mut self.0[start..];
+        page[..bytes.len()].copy_from_slice(bytes);
+        // `Vdso::from_ptr` reads all of the first page.
+        if let Some(rest) = page.get_mut(bytes.len()..HEAD) {
+            rest.fill(0);
+        }
+        page
+    }
+}
+
+/// Fails unless the parser, given any prefix of an image, either refuses it or finds all symbols.
+/// Returns the size of the shortest accepted prefix.
+///
+/// # Panics
+/// If the bytes are not an image.
+pub fn beginnings_agree(bytes: &[u8]) -> usize {
+    let all: Vec<_> = Image::parse(bytes).expect("an image").symbols().collect();
+    let extent = Image::extent(bytes).expect("an image");
+    let mut shortest = None;
+    for size in 0..=extent {
+        if let Ok(image) = parse_beginning(&bytes[..size]) {
+            assert!(image.symbols().eq(all.iter().copied()), "in {size} bytes");
+            shortest.get_or_insert(size);
+        }
+    }
+    assert!(
+        parse_beginning(&bytes[..extent]).is_ok(),
+        "the whole image is refused"
+    );
+    shortest.expect("the whole image")
 }
 
 /// Fails unless a look-up finds the first symbol with the name, and with the name and version.

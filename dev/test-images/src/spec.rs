@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use vdso_time::__private::{Abi, NATIVE};
+use vdso_time::__private::Abi;
 
 use crate::{Built, tables};
 
@@ -137,7 +137,7 @@ impl Part {
     }
 }
 
-/// The description of an image; by default a little-endian 64-bit one for x86_64 without symbols.
+/// The description of an image; by default a 64-bit one for x86_64 without symbols.
 #[derive(Clone, Debug)]
 #[allow(
     clippy::struct_excessive_bools,
@@ -146,6 +146,7 @@ impl Part {
 pub struct Spec<'a> {
     /// Whether it is `ELFCLASS64`.
     pub wide: bool,
+    /// By default this machine's byte order: the parser reads no other.
     pub big_endian: bool,
     pub machine: u16,
     pub symbols: Vec<Sym<'a>>,
@@ -171,7 +172,7 @@ impl Default for Spec<'_> {
     fn default() -> Self {
         Self {
             wide: true,
-            big_endian: false,
+            big_endian: cfg!(target_endian = "big"),
             machine: 62,
             symbols: vec![],
             sysv_hash: true,
@@ -204,15 +205,8 @@ impl<'a> Spec<'a> {
             .into_iter()
             .map(|name| Sym::func(name, abi.version))
             .collect();
-        let is_native = NATIVE.is_some_and(|native| native.name == abi.name);
-        let big_endian = if is_native {
-            cfg!(target_endian = "big")
-        } else {
-            abi.name == "s390x"
-        };
         Self {
             wide: abi.class == 2,
-            big_endian,
             machine: abi.machine,
             symbols,
             ..Self::default()
@@ -262,14 +256,14 @@ impl<'a> Spec<'a> {
             image.parts[*part as usize] = image.bytes.len();
             match part {
                 Part::Hash if self.sysv_hash => {
-                    tables::write_hash(&mut image, self.has_wide_hash())
+                    tables::write_hash(&mut image, self.has_wide_hash());
                 }
                 Part::GnuHash if self.gnu_hash => tables::write_gnu_hash(&mut image),
                 Part::Symtab => tables::write_symtab(&mut image, &strings, self.null_value()),
                 Part::Strtab => image.bytes.extend(strings.as_bytes()),
                 Part::Versym if self.versions => tables::write_versym(&mut image, &versions),
                 Part::Verdef if self.versions => {
-                    tables::write_verdef(&mut image, &versions, &strings)
+                    tables::write_verdef(&mut image, &versions, &strings);
                 }
                 Part::Dynamic => tables::write_dynamic(&mut image, &tags),
                 Part::Text => image
@@ -319,7 +313,7 @@ impl<'a> Spec<'a> {
                 }
                 Value::Alias => {}
                 Value::Exactly(value) if symbol.shndx == ABS => {
-                    last = value.wrapping_add(self.null_value())
+                    last = value.wrapping_add(self.null_value());
                 }
                 Value::Exactly(value) => last = value,
             }

@@ -11,9 +11,8 @@ use super::{syscall, time32};
 use crate::arch::native::{self, ABI};
 use crate::arch::{Function, Shape};
 use crate::choice::{FallbackReason, decide, is_called};
-use crate::elf::Native;
 use crate::errno::Errno;
-use crate::process::vdso;
+use crate::process::vdso::Vdso;
 use crate::routes::Routes;
 use crate::types::{ClockId, Timespec, Timeval};
 
@@ -108,25 +107,24 @@ fn resolve_all() {
 
 /// Finds the symbol that answers each function, or why none does.
 fn find_symbols() -> [Result<Code, FallbackReason>; 5] {
-    let image = match vdso::find::<Native>(false) {
-        Ok(image) if is_called(&ABI, &image) => image,
-        Ok(_) => return [Err(FallbackReason::ForeignImage); 5],
+    let vdso = match Vdso::locate() {
+        Ok(vdso) => vdso,
         Err(error) => return [Err(FallbackReason::of(error)); 5],
     };
-    let bias = vdso::bias(&image);
-    let mut check_code = vdso::code_check(&image);
+    let image = &vdso.image;
+    if !is_called(&ABI, image) {
+        return [Err(FallbackReason::ForeignImage); 5];
+    }
+    let base = vdso.base().expose_provenance();
     if let Some((name, version)) = ABI.kernel_entry {
-        if let Some(entry) = image.find(name, Some(version)) {
-            let address = entry.value.wrapping_add(bias) as usize;
-            if check_code(address, entry.size).is_ok() {
-                // SAFETY: the table names the symbol that enters the kernel, `find` found it in
-                // the vDSO, which stays mapped, and `check_code` passed its code.
-                unsafe { native::set_kernel_entry(address) };
-            }
+        if let Some(entry) = image.symbol(name, Some(version)) {
+            // SAFETY: the table names the symbol that enters the kernel, and `symbol` found it in
+            // the vDSO, which stays mapped (`Vdso::locate`).
+            unsafe { native::set_kernel_entry(image.address(&entry, base)) };
         }
     }
     HAS_VERSIONS.store(image.has_versions(), Ordering::Relaxed);
-    decide(&ABI, &image, bias, check_code).map(|outcome| {
+    decide(&ABI, image, base).map(|outcome| {
         // SAFETY: `decide` found the symbol in the vDSO, which stays mapped (`Vdso::locate`). The
         // table says that it has this shape, which vdso(7) documents.
         outcome.map(|choice| unsafe { Code::new(choice) })

@@ -1,4 +1,4 @@
-//! Changes that spoil a sound image. Properties and the fuzz target choose them by bytes.
+//! Changes that corrupt a sound image. Properties and the fuzz target choose them by bytes.
 
 use std::sync::LazyLock;
 
@@ -16,13 +16,13 @@ static KINDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
 });
 
 /// Makes one change for each 8 bytes of the input. Indices wrap.
-pub fn spoil(built: &mut Built<'_>, input: &[u8]) {
+pub fn corrupt(built: &mut Built<'_>, input: &[u8]) {
     for change in input.chunks_exact(8) {
-        spoil_once(built, change.try_into().expect("8 bytes"));
+        corrupt_once(built, change.try_into().expect("8 bytes"));
     }
 }
 
-fn spoil_once(built: &mut Built<'_>, [kind, how, rest @ ..]: [u8; 8]) {
+fn corrupt_once(built: &mut Built<'_>, [kind, how, rest @ ..]: [u8; 8]) {
     let [a, b, c] = [0, 2, 4].map(|at| usize::from(u16::from_le_bytes([rest[at], rest[at + 1]])));
     let len = built.bytes.len();
     match kind {
