@@ -1,5 +1,7 @@
 //! Which symbol of an image answers each function, or why the vDSO answers none.
 
+#![forbid(unsafe_code)]
+
 use core::fmt;
 
 use crate::arch::{Abi, Candidate, Function, Quirk};

@@ -1,5 +1,7 @@
 //! [`Errno`]: an error number of the kernel.
 
+#![forbid(unsafe_code)]
+
 use core::fmt;
 use core::num::NonZeroU16;
 

@@ -1,5 +1,7 @@
 //! [`read_cost`]: a quick timing test of what a read of a clock costs.
 
+#![forbid(unsafe_code)]
+
 use crate::arch::NATIVE;
 use crate::routes::Route;
 use crate::sys::{calls, routes, syscall};

@@ -1,5 +1,7 @@
 //! What answers each function, as the public API reports it.
 
+#![forbid(unsafe_code)]
+
 use core::fmt;
 
 use crate::arch::{ALL, Abi, Function};

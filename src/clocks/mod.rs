@@ -8,6 +8,8 @@
 //! Other clocks have `now` on their own type: `Boottime::now()`. For the same reason `from_nanos`
 //! is a function of the default clock, and `from_clock_nanos` one of any clock.
 
+#![forbid(unsafe_code)]
+
 mod common;
 mod kernel;
 mod kernel_time;

@@ -1,6 +1,8 @@
 //! The kernel's data types: clock ids, times, CPUs. The layouts are those of
 //! include/uapi/linux/time_types.h.
 
+#![forbid(unsafe_code)]
+
 mod by_value;
 mod clock_id;
 mod operators;

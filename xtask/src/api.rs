@@ -1,4 +1,4 @@
-//! `cargo xtask api`: compares the public APIs with their listings in `docs`, and the
+//! `cargo xtask api`: compares the public APIs with their listings in `xtask/api`, and the
 //! declarations for C with their headers.
 //!
 //! `cargo-public-api` makes the listing from rustdoc's JSON, whose format changes with nearly every
@@ -20,13 +20,13 @@ const TOOL_VERSION: &str = "0.42.0";
 /// The API of one target, whatever machine lists it.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// The packages, and the listings of their APIs.
-const LISTINGS: [[&str; 2]; 5] = [
-    ["vdso-time", "docs/public-api.txt"],
-    ["vdso-time-counter", "docs/public-api-counter.txt"],
-    ["vdso-doctor", "docs/public-api-doctor.txt"],
-    ["vdso-time-trace", "docs/public-api-trace.txt"],
-    ["vdso-time-quanta", "docs/public-api-quanta.txt"],
+/// The packages whose APIs are listed.
+const PACKAGES: [&str; 5] = [
+    "vdso-time",
+    "vdso-time-counter",
+    "vdso-doctor",
+    "vdso-time-trace",
+    "vdso-time-quanta",
 ];
 
 /// The package for C, and its headers: name, source, and configuration of cbindgen, which makes it.
@@ -56,14 +56,15 @@ pub(crate) fn run(write: bool) -> Result<ExitCode> {
     }
 
     let tool = tools::from_crates_io("cargo-public-api", TOOL_VERSION)?;
-    for [package, file] in LISTINGS {
+    for package in PACKAGES {
+        let file = format!("xtask/api/{package}.txt");
         let json = rustdoc_json(&sh, package)?;
         let listing = cmd!(
             sh,
             "{tool} public-api --rustdoc-json {json} --color never --omit blanket-impls"
         );
         let listing = listing.quiet().read()?;
-        compare(&sh, file, listing, write)?;
+        compare(&sh, &file, listing, write)?;
         println!("{file} lists the public API of {package}");
     }
     println!("{C_PACKAGE}/include lists the declarations for C");

@@ -1,5 +1,7 @@
 //! `cargo xtask`: the maintenance tasks of this repository.
 
+#![forbid(unsafe_code)]
+
 mod api;
 mod check;
 mod clients;
@@ -62,7 +64,7 @@ enum Task {
         /// Only targets whose names contain one of these
         names: Vec<String>,
     },
-    /// Compare the public APIs with docs/public-api*.txt and with the headers for C
+    /// Compare the public APIs with xtask/api and with the headers for C
     Api {
         /// Update them
         #[arg(long)]

@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
 
 use std::cell::RefCell;
 use std::sync::Arc;

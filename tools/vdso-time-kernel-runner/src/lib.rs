@@ -1,6 +1,7 @@
 //! The parts of the program `vdso-time-kernel-runner`, for it and for this repository's
 //! `cargo xtask`. The program and its variables are the interface; these functions can change.
 #![cfg(target_os = "linux")]
+#![forbid(unsafe_code)]
 #![allow(
     missing_docs,
     clippy::missing_errors_doc,

@@ -1,5 +1,7 @@
 //! `vdso-time-kernel-runner`: see the README.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
