@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use vdso_time_kernel_runner::machine::{self, Machine};
-use vdso_time_kernel_runner::{ENVIRONMENT, become_command, exit, runner, toolchain};
+use vdso_time_kernel_runner::{ENVIRONMENT, become_command, runner, toolchain};
 use xshell::Shell;
 
 /// Returns the end of the help of each command that takes a machine.
@@ -134,5 +134,5 @@ fn run(task: Task) -> Result<ExitCode> {
 }
 
 fn main() -> ExitCode {
-    exit(run(Arguments::parse().task))
+    vdso_time_kernel_runner::run(|| run(Arguments::parse().task))
 }

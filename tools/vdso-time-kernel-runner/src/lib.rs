@@ -21,6 +21,8 @@ pub mod runner;
 #[cfg(feature = "host")]
 pub mod setup;
 #[cfg(feature = "host")]
+mod sigchld;
+#[cfg(feature = "host")]
 pub mod targets;
 #[cfg(feature = "host")]
 pub mod toolchain;
@@ -46,8 +48,9 @@ pub use debian::NotFetched;
 /// The variables, for the help.
 pub const ENVIRONMENT: &str = "Environment:
   VDSO_TIME_GUEST_TIMEOUT  the seconds that a program may run in QEMU, instead of 120
-  VDSO_TIME_DEBIAN_MIRROR  the URI of a Debian mirror, instead of that in apt's sources
-  XDG_CACHE_HOME           the folder of the cache `vdso-time`, instead of ~/.cache
+  VDSO_TIME_GUEST_MEMORY   the memory of a guest in MiB, instead of 512
+  VDSO_TIME_DEBIAN_MIRROR  the URI of a Debian mirror, instead of the one in apt's sources
+  XDG_CACHE_HOME           the directory of the cache `vdso-time`, instead of ~/.cache
 
 The status is 75 if the mirror does not give what the command needs: try later.";
 
@@ -69,19 +72,21 @@ pub fn step(message: &str) {
     eprintln!("{}: {message}", name());
 }
 
-/// Prints why this program's command failed. Returns its status.
+/// Runs a command of this program, and prints why it failed. Returns its status.
 #[cfg(feature = "host")]
-pub fn exit(result: Result<ExitCode>) -> ExitCode {
-    let fail = |error: Error| {
-        if error.is::<NotFetched>() {
-            let words = env::args().skip(1).collect::<Vec<_>>().join(" ");
-            step(&format!("{words} did not run: {error:#}"));
-            return ExitCode::from(NOT_FETCHED);
-        }
-        step(&format!("{error:#}"));
-        ExitCode::FAILURE
+pub fn run(command: impl FnOnce() -> Result<ExitCode>) -> ExitCode {
+    let result = sigchld::catch().map_err(Error::from);
+    let error = match result.and_then(|()| command()) {
+        Ok(code) => return code,
+        Err(error) => error,
     };
-    result.unwrap_or_else(fail)
+    if error.is::<NotFetched>() {
+        let words: Vec<String> = env::args().skip(1).collect();
+        step(&format!("{} did not run: {error:#}", words.join(" ")));
+        return ExitCode::from(NOT_FETCHED);
+    }
+    step(&format!("{error:#}"));
+    ExitCode::FAILURE
 }
 
 /// Replaces this process, so that a signal to it ends the command.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use vdso_time_kernel_runner::machine::{self, Machine};
 use vdso_time_kernel_runner::setup::Setup;
-use vdso_time_kernel_runner::{ENVIRONMENT, become_command, exit, runner};
+use vdso_time_kernel_runner::{ENVIRONMENT, become_command, runner};
 use xshell::Shell;
 
 #[derive(Parser)]
@@ -57,5 +57,5 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
 }
 
 fn main() -> ExitCode {
-    exit(run(Arguments::parse().task))
+    vdso_time_kernel_runner::run(|| run(Arguments::parse().task))
 }

@@ -17,6 +17,9 @@ use nanoserde::{DeBin, SerBin};
 /// The file of the initramfs with the [`Job`].
 pub const JOB: &str = "/job";
 
+/// The program in which a guest has its shell and the usual commands.
+pub const BUSYBOX: &str = "/bin/busybox";
+
 /// What init does.
 #[derive(Clone, Debug, PartialEq, DeBin, SerBin)]
 pub struct Job {
@@ -42,6 +45,8 @@ pub enum Message {
     Out(Vec<u8>),
     /// Bytes of its standard error.
     Err(Vec<u8>),
+    /// While the program ran, the kernel killed so many processes because no memory was left.
+    OutOfMemory(u32),
     /// The program ended with this [`exit_code`].
     Ended(u8),
     /// The job is done.

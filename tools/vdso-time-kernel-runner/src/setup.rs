@@ -14,9 +14,6 @@ use crate::targets::Change;
 use crate::toolchain::Compiler;
 use crate::{name, tools, workspace};
 
-/// Memory of a guest in MiB, enough for all test programs.
-const MEMORY: &str = "512";
-
 pub struct Setup {
     compiler: Compiler,
     target_folder: &'static str,
@@ -186,16 +183,14 @@ fn boot_plan(
             Change::Kernel(argument) => append.extend([" ", argument]),
             Change::Qemu(arguments) => more.extend(words(arguments)),
             Change::Board { qemu, tree, from } => {
-                let tree = tools::kernel(guest, from)?.join(tree).display().to_string();
+                let tree = tools::guest(guest, from)?.join(tree).display().to_string();
                 machine = [words(qemu), vec!["-dtb".into(), tree]].concat();
             }
             Change::Clock(seconds) => clock = Some(*seconds),
         }
     }
-    let image = tools::kernel(guest, kernel)?
-        .join("vmlinuz")
-        .display()
-        .to_string();
+    let files = tools::guest(guest, kernel)?;
+    let image = files.join("vmlinuz").display().to_string();
     let program = tools::qemu_system(guest.qemu)?.display().to_string();
     let usual = [
         "-nodefaults",
@@ -206,10 +201,11 @@ fn boot_plan(
         "-serial",
         "stdio",
     ];
-    let files = ["-m", MEMORY, "-kernel", &image, "-append", &append];
-    let qemu = [vec![program], words(&usual), machine, more, words(&files)].concat();
+    let boot = ["-kernel", &image, "-append", &append];
+    let qemu = [vec![program], words(&usual), machine, more, words(&boot)].concat();
     Ok(Plan {
         qemu,
+        busybox: Some(files.join("busybox")),
         clock,
         ..Plan::default()
     })

@@ -110,49 +110,53 @@ pub(crate) fn qemu_user(arch: &Arch) -> Result<PathBuf> {
     Ok(tree.join(format!("qemu-{}", arch.qemu)))
 }
 
-/// Returns the folder with `vmlinuz` and the device trees of the kernel, which was the suite's
-/// newest when it was fetched.
-pub(crate) fn kernel(guest: &Guest, version: &str) -> Result<PathBuf> {
-    let folder = cache::folder()?.join(format!("kernel-{}-{version}", guest.name));
-    cache::build_once(&folder, |draft| {
+/// Returns the directory with `vmlinuz` and the device trees of the kernel, which was the suite's
+/// newest when it was fetched, and with the suite's `busybox`.
+pub(crate) fn guest(guest: &Guest, version: &str) -> Result<PathBuf> {
+    let directory = cache::folder()?.join(format!("guest-{}-{version}", guest.name));
+    cache::build_once(&directory, |draft| {
         step(&format!("fetching the {} kernel {version}", guest.name));
-        let mut package = Package::new(guest.package, guest.name, TARGETS.suites[version]);
-        let (downloads, tree) = (draft.join("downloads"), draft.join("tree"));
-        let archive = Archive::open(&downloads, std::slice::from_ref(&package))?;
+        let suite = TARGETS.suites[version];
+        let mut kernel = Package::new(guest.package, guest.name, suite);
+        let busybox = Package::new("busybox-static", guest.name, suite);
+        let downloads = draft.join("downloads");
+        let tree = draft.join("tree");
+        let archive = Archive::open(&downloads, std::slice::from_ref(&kernel))?;
         // The first package is empty and depends on the one with the kernel.
-        while let Some(next) = archive.dependency(&package, &["linux-image-", "linux-binary-"])? {
-            package = next;
+        while let Some(next) = archive.dependency(&kernel, &["linux-image-", "linux-binary-"])? {
+            kernel = next;
         }
-        archive.unpack(std::slice::from_ref(&package), false, &tree)?;
+        let name = kernel.name.clone();
+        archive.unpack(&[kernel, busybox], false, &tree)?;
         drop(archive);
-        let sh = Shell::new()?;
-        // /boot/vmlinuz-VERSION, or since Linux 7 /usr/lib/modules/VERSION/vmlinuz.
-        let files = cmd!(
-            sh,
-            "find {tree} -type f ( -name vmlinu[xz]* -o -name vexpress-v2p-ca9.dtb )"
-        )
-        .read()?;
-        for file in files.lines() {
-            let is_kernel = file.contains("/vmlinu");
-            fs::rename(
-                file,
-                draft.join(if is_kernel {
-                    "vmlinuz"
-                } else {
-                    "vexpress-v2p-ca9.dtb"
-                }),
-            )?;
+        keep_guest_files(&tree, draft)?;
+        for file in ["vmlinuz", "busybox"] {
+            let is_there = draft.join(file).is_file();
+            ensure!(is_there, "{name} and busybox-static have no {file}");
         }
-        ensure!(
-            draft.join("vmlinuz").is_file(),
-            "the package {} has no kernel",
-            package.name
-        );
         decompress(&draft.join("vmlinuz"))?;
         fs::remove_dir_all(downloads)?;
         Ok(fs::remove_dir_all(tree)?)
     })?;
-    Ok(folder)
+    Ok(directory)
+}
+
+/// Moves what a guest needs from its packages. The kernel is /boot/vmlinuz-VERSION, or since
+/// Linux 7 /usr/lib/modules/VERSION/vmlinuz.
+fn keep_guest_files(tree: &Path, to: &Path) -> Result<()> {
+    let sh = Shell::new()?;
+    let files = cmd!(
+        sh,
+        "find {tree} -type f ( -name vmlinu[xz]* -o -name vexpress-v2p-ca9.dtb -o -name busybox -perm /1 )"
+    );
+    for file in files.quiet().read()?.lines() {
+        let mut name = Path::new(file).file_name().unwrap_or_default();
+        if name.to_string_lossy().starts_with("vmlinu") {
+            name = "vmlinuz".as_ref();
+        }
+        fs::rename(file, to.join(name))?;
+    }
+    Ok(())
 }
 
 /// Decompresses a kernel for EFI (drivers/firmware/efi/libstub/zboot-header.S), which QEMU 10

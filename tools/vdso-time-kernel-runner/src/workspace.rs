@@ -1,31 +1,58 @@
-//! The cargo that runs us, and its target folder.
+//! The cargo that runs us, the programs of a package, and the target directory.
 
 use std::env;
 use std::ffi::OsString;
-use std::path::{self, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use serde_json::Value;
 use xshell::{Cmd, Shell, cmd};
 
-/// cargo's target folder for the package of the working folder.
+/// Returns cargo's target directory for the package of the working directory.
 pub fn target() -> PathBuf {
-    if let Some(folder) = env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty()) {
-        return path::absolute(&folder).unwrap_or_else(|_| folder.into());
+    let named = env::var_os("CARGO_TARGET_DIR").unwrap_or_default();
+    if !named.is_empty() {
+        return path::absolute(&named).unwrap_or_else(|_| named.into());
     }
-    let metadata = Shell::new().and_then(|sh| {
-        cargo(&sh)
-            .args(["metadata", "--no-deps", "--format-version=1"])
-            .ignore_stderr()
-            .read()
-    });
-    let metadata: Value = metadata
-        .ok()
-        .and_then(|text| serde_json::from_str(&text).ok())
-        .unwrap_or_default();
-    metadata["target_directory"]
-        .as_str()
-        .unwrap_or("target")
-        .into()
+    let directory = metadata(&["--no-deps"])["target_directory"].clone();
+    directory.as_str().unwrap_or("target").into()
+}
+
+/// Returns the names of the programs of the package in this directory.
+pub fn programs(package: &Path) -> Vec<String> {
+    let manifest = package.join("Cargo.toml");
+    if !manifest.is_file() {
+        return Vec::new();
+    }
+    let metadata = metadata(&[
+        "--no-deps",
+        "--offline",
+        &format!("--manifest-path={}", manifest.display()),
+    ]);
+    let mut names = Vec::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        if package["manifest_path"].as_str().map(Path::new) != Some(&*manifest) {
+            continue;
+        }
+        for target in package["targets"].as_array().into_iter().flatten() {
+            let name = target["name"].as_str();
+            if let (Some(name), true) = (name, target["kind"][0] == "bin") {
+                names.push(name.to_owned());
+            }
+        }
+    }
+    names
+}
+
+/// Returns what `cargo metadata` prints, or null if it fails.
+fn metadata(arguments: &[&str]) -> Value {
+    let read = || -> anyhow::Result<Value> {
+        let sh = Shell::new()?;
+        let cargo = cargo(&sh)
+            .args(["metadata", "--format-version=1"])
+            .args(arguments);
+        Ok(serde_json::from_str(&cargo.ignore_stderr().read()?)?)
+    };
+    read().unwrap_or_default()
 }
 
 /// Returns the cargo that runs us, by its own path, so that no proxy chooses another one.

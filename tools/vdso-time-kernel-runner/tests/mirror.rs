@@ -1,6 +1,8 @@
 //! A Debian mirror on 127.0.0.1 that is right, out of step, or lacks its packages. The tests look
 //! at how the command ends if its machine cannot be fetched, and at what is in the cache then.
 
+mod common;
+
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -9,13 +11,13 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use test_support::has_tool;
+use common::has_tool;
 
 /// The status of a command whose machine cannot be fetched: EX_TEMPFAIL of sysexits.h.
 const NOT_FETCHED: i32 = 75;
 
-/// The machine's first packages are a kernel. The mirror has nothing else.
-const KERNEL: &str = "kernel-amd64-6.1/vmlinuz";
+/// The machine's first packages are a kernel and a shell. The mirror has nothing else.
+const KERNEL: &str = "guest-amd64-6.1/vmlinuz";
 
 /// A folder with a mirror, the key that signs it, and a cache.
 struct Mirror {
@@ -24,9 +26,8 @@ struct Mirror {
 
 /// Returns whether this machine has what makes a mirror.
 fn can_make_a_mirror() -> bool {
-    ["gpg", "dpkg-deb", "apt-get", "apt-config"]
-        .iter()
-        .all(|tool| has_tool(*tool, &["--version"]))
+    let tools = ["gpg", "dpkg-deb", "apt-get", "apt-config"];
+    tools.iter().all(|tool| has_tool(tool, &["--version"]))
 }
 
 impl Mirror {
@@ -147,8 +148,13 @@ fn an_older_index_is_used_while_its_packages_can_be_fetched() {
     let run = mirror.run(&mirror.file());
     assert!(run.1.contains("an older index"), "{}", run.1);
     assert!(mirror.take_kernel(), "{}", run.1);
-    fs::remove_file(mirror.folder.join("mirror/pool/kernel.deb")).unwrap();
-    assert_not_fetched(&mirror.run(&mirror.file()), "kernel.deb");
+    fs::remove_file(
+        mirror
+            .folder
+            .join("mirror/pool/linux-image-cloud-amd64.deb"),
+    )
+    .unwrap();
+    assert_not_fetched(&mirror.run(&mirror.file()), "linux-image-cloud-amd64.deb");
     assert!(!mirror.take_kernel());
 }
 

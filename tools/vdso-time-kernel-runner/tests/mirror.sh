@@ -1,10 +1,11 @@
 #!/bin/sh
-# Makes a Debian mirror in the folder $1: the suite bookworm with one kernel. If there is one, makes
-# its index again. Signs the index by the key $2, and makes that if it does not exist.
+# Makes a Debian mirror in the directory $1: the suite bookworm with one kernel and one shell. If
+# there is one, makes its index again. Signs the index with the key $2, and makes that if it does not
+# exist.
 set -eu
-folder=$1 key=$2
-home=$folder/$key-key package=$folder/package
-suite=$folder/mirror/dists/bookworm file=$folder/mirror/pool/kernel.deb
+directory=$1 key=$2
+home=$directory/$key-key
+suite=$directory/mirror/dists/bookworm pool=$directory/mirror/pool
 index=main/binary-amd64/Packages
 
 size() { stat --format %s "$1"; }
@@ -13,24 +14,43 @@ gpg() {
     command gpg --batch --yes --quiet --pinentry-mode loopback --passphrase '' --homedir "$home" "$@"
 }
 
-if [ ! -e "$file" ]; then
-    mkdir -p "$package/DEBIAN" "$package/boot" "${file%/*}" "$suite/${index%/*}"
-    printf 'a kernel' >"$package/boot/vmlinuz-6.1.0"
-    cat >"$package/DEBIAN/control" <<END
-Package: linux-image-cloud-amd64
+# Makes the package $1 with the file $2, whose text is $3.
+package() {
+    tree=$directory/$1
+    mkdir -p "$tree/DEBIAN" "$tree/${2%/*}"
+    printf '%s' "$3" >"$tree/$2"
+    chmod 755 "$tree/$2"
+    cat >"$tree/DEBIAN/control" <<END
+Package: $1
 Version: 6.1
 Architecture: amd64
 Maintainer: nobody <n@example.org>
-Description: a kernel
+Description: a package of a test
 END
-    dpkg-deb --build --root-owner-group "$package" "$file"
-fi
-cat "$package/DEBIAN/control" - >"$suite/$index" <<END
-Filename: pool/kernel.deb
+    dpkg-deb --build --root-owner-group "$tree" "$pool/$1.deb"
+}
+
+# Prints the records of the packages.
+records() {
+    for package in linux-image-cloud-amd64 busybox-static; do
+        file=$pool/$package.deb
+        [ -e "$file" ] || continue
+        cat - "$directory/$package/DEBIAN/control" <<END
+
+Filename: pool/$package.deb
 Size: $(size "$file")
 SHA256: $(sum "$file")
 END
-cat >"$folder/Release" <<END
+    done
+}
+
+if [ ! -e "$pool" ]; then
+    mkdir -p "$pool" "$suite/${index%/*}"
+    package linux-image-cloud-amd64 boot/vmlinuz-6.1.0 'a kernel'
+    package busybox-static bin/busybox 'a shell'
+fi
+records >"$suite/$index"
+cat >"$directory/Release" <<END
 Origin: Debian
 Suite: bookworm
 Codename: bookworm
@@ -43,7 +63,7 @@ END
 if [ ! -e "$home" ]; then
     mkdir -m 700 "$home"
     gpg --quick-generate-key mirror@example.org ed25519 sign
-    gpg --output "$folder/$key.gpg" --export
+    gpg --output "$directory/$key.gpg" --export
 fi
-gpg --output "$suite/InRelease" --clearsign "$folder/Release"
+gpg --output "$suite/InRelease" --clearsign "$directory/Release"
 gpgconf --homedir "$home" --kill all

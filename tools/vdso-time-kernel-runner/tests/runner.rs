@@ -68,3 +68,25 @@ fn a_program_and_a_kernel_end_at_the_limit() {
         );
     }
 }
+
+#[test]
+fn a_caller_that_ignores_sigchld_gets_the_status_and_the_program_ignores_it_too() {
+    let run = |words: &[&str]| {
+        let runner = env!("CARGO_BIN_EXE_vdso-time-kernel-runner");
+        let mut command = Command::new("env");
+        command
+            .args(["--ignore-signal=CHLD", runner, "runner"])
+            .args(words)
+            .env("VDSO_TIME_RUNNER_PLAN", NATIVE);
+        command.output().unwrap()
+    };
+    let output = run(&["/bin/sh", "-c", "exit 7"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(7), "{errors}");
+
+    let output = run(&["/bin/grep", "SigIgn", "/proc/self/status"]);
+    let line = String::from_utf8_lossy(&output.stdout);
+    let mask = line.trim_start_matches("SigIgn:").trim();
+    let mask = u64::from_str_radix(mask, 16).unwrap();
+    assert_ne!(mask & (1 << (17 - 1)), 0, "{line}");
+}

@@ -1,8 +1,11 @@
 //! `/init` of an emulated machine: does the job that the runner put into the initramfs, and powers
 //! the machine off. It is linked statically, because the machine has no libraries.
 
-use std::fs::{self, File};
+use std::ffi::CStr;
+use std::fs::{self, File, Permissions};
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -14,7 +17,7 @@ use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use rustix::time::{ClockId, Timespec, clock_settime};
 use vdso_time_kernel_runner::protocol::{
-    Frame, JOB, Job, LONGEST, Message, acknowledgement, exit_code,
+    BUSYBOX, Frame, JOB, Job, LONGEST, Message, acknowledgement, exit_code,
 };
 
 /// How long to wait for an acknowledgement before the frame is repeated.
@@ -25,6 +28,36 @@ const INTERVAL: Duration = Duration::from_millis(20);
 
 /// The exit code of a shell for a program that it cannot start.
 const NOT_STARTED: u8 = 127;
+
+/// The directories of an ordinary system.
+const DIRECTORIES: &[(&str, u32)] = &[
+    ("/bin", 0o755),
+    ("/root", 0o700),
+    ("/run", 0o755),
+    ("/sbin", 0o755),
+    ("/tmp", 0o1777),
+    ("/usr/bin", 0o755),
+    ("/usr/local/bin", 0o755),
+    ("/usr/sbin", 0o755),
+    ("/var/tmp", 0o1777),
+];
+
+/// The file systems of an ordinary system: their types, where they are, and their options.
+const MOUNTS: &[(&str, &str, &CStr)] = &[
+    ("proc", "/proc", c""),
+    ("sysfs", "/sys", c""),
+    ("devtmpfs", "/dev", c""),
+    ("devpts", "/dev/pts", c"gid=5,mode=620,ptmxmode=666"),
+    ("tmpfs", "/dev/shm", c"mode=1777"),
+];
+
+/// The links that udev makes.
+const LINKS: &[(&str, &str)] = &[
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+];
 
 fn main() {
     let mut link = Link::new();
@@ -38,14 +71,7 @@ fn main() {
 
 fn do_job(link: &mut Link) -> io::Result<()> {
     link.send(Message::Hello);
-    for (kind, folder) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
-        fs::create_dir_all(folder)?;
-        match mount(kind, folder, kind, MountFlags::empty(), None) {
-            Ok(()) | Err(rustix::io::Errno::BUSY) => {} // the kernel may have mounted it
-            Err(error) => return Err(io::Error::other(format!("cannot mount {folder}: {error}"))),
-        }
-    }
-    fs::create_dir_all("/tmp")?;
+    make_system()?;
     // From here on only a panic may write between frames.
     fs::write("/proc/sys/kernel/printk", "1")?;
 
@@ -60,18 +86,74 @@ fn do_job(link: &mut Link) -> io::Result<()> {
             .args(arguments)
             .current_dir(&job.folder)
             .envs(&job.environment);
-        let code = run(link, &mut command).map_or_else(
-            |error| {
-                link.send(Message::Err(
-                    format!("guest-init: {program}: {error}\n").into(),
-                ));
+        let killed_before = killed_for_memory();
+        let code = match run(link, &mut command) {
+            Ok(status) => exit_code(status),
+            Err(error) => {
+                let text = format!("guest-init: {program}: {error}\n");
+                link.send(Message::Err(text.into()));
                 NOT_STARTED
-            },
-            exit_code,
-        );
+            }
+        };
+        let killed = killed_for_memory() - killed_before;
+        if killed > 0 {
+            link.send(Message::OutOfMemory(killed));
+        }
         link.send(Message::Ended(code));
     }
     Ok(())
+}
+
+/// Makes what programs expect of every Linux, and what the initramfs cannot contain.
+fn make_system() -> io::Result<()> {
+    for (path, mode) in DIRECTORIES {
+        // The package under test can be below it, with the mode of the other machine.
+        if !Path::new(path).is_dir() {
+            fs::create_dir_all(path)?;
+            fs::set_permissions(path, Permissions::from_mode(*mode))?;
+        }
+    }
+    for (kind, path, options) in MOUNTS {
+        fs::create_dir_all(path)?;
+        match mount(*kind, *path, *kind, MountFlags::empty(), Some(*options)) {
+            Ok(()) | Err(rustix::io::Errno::BUSY) => {} // the kernel may have mounted it
+            Err(error) => return Err(io::Error::other(format!("cannot mount {path}: {error}"))),
+        }
+    }
+    for (path, target) in LINKS {
+        if !Path::new(path).exists() {
+            symlink(target, path)?;
+        }
+    }
+    fs::write("/proc/sys/kernel/hostname", "guest")?;
+    if Path::new(BUSYBOX).exists() {
+        busybox(&["--install", "-s"])?;
+        // The kernel gives it its addresses, 127.0.0.1 and ::1.
+        busybox(&["ip", "link", "set", "lo", "up"])?;
+    }
+    Ok(())
+}
+
+fn busybox(arguments: &[&str]) -> io::Result<()> {
+    let status = Command::new(BUSYBOX)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()?;
+    if status.success() {
+        return Ok(());
+    }
+    let words = arguments.join(" ");
+    Err(io::Error::other(format!("busybox {words}: {status}")))
+}
+
+/// Returns how many processes the kernel has killed because no memory was left.
+fn killed_for_memory() -> u32 {
+    let counters = fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let count = counters
+        .lines()
+        .find_map(|line| line.strip_prefix("oom_kill "));
+    count.and_then(|count| count.parse().ok()).unwrap_or(0)
 }
 
 /// Runs the program and sends its output.
@@ -88,20 +170,23 @@ fn run(link: &mut Link, command: &mut Command) -> io::Result<ExitStatus> {
         .spawn()?;
     loop {
         let status = child.try_wait()?;
-        for (kind, file) in [
-            (Message::Out as fn(Vec<u8>) -> _, &mut out),
-            (Message::Err, &mut err),
-        ] {
-            let mut new = Vec::new();
-            file.read_to_end(&mut new)?;
-            new.chunks(LONGEST)
-                .for_each(|part| link.send(kind(part.to_vec())));
+        send_new(link, Message::Out, &mut out)?;
+        send_new(link, Message::Err, &mut err)?;
+        if let Some(status) = status {
+            return Ok(status);
         }
-        match status {
-            Some(status) => return Ok(status),
-            None => thread::sleep(INTERVAL),
-        }
+        thread::sleep(INTERVAL);
     }
+}
+
+/// Sends what the program has written to the file since the last call.
+fn send_new(link: &mut Link, kind: fn(Vec<u8>) -> Message, file: &mut File) -> io::Result<()> {
+    let mut new = Vec::new();
+    file.read_to_end(&mut new)?;
+    for part in new.chunks(LONGEST) {
+        link.send(kind(part.to_vec()));
+    }
+    Ok(())
 }
 
 /// Returns the writer and the reader of a new file.

@@ -12,12 +12,16 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, anyhow};
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use super::{Process, Program, Run, ends_with_this_process, initramfs, timed_out};
+use super::libtest::Tests;
+use super::{MEMORY_VARIABLE, Process, Program, Run, ends_with_this_process, initramfs, timed_out};
 use crate::protocol::{Console, Frame, Message, acknowledgement};
 use crate::step;
 
 /// How many of the kernel's last lines an error shows.
 const LAST_LINES: usize = 20;
+
+/// A guest has room for an initramfs of so many MiB besides its programs.
+const SMALL_ARCHIVE: u64 = 64;
 
 #[derive(Debug, PartialEq)]
 struct Failure {
@@ -28,37 +32,50 @@ struct Failure {
 
 /// Boots the kernel and runs the programs.
 pub(super) fn boot(run: &Run<'_>, init: &Path, mut ended: impl FnMut(&Program, u8)) -> Result<()> {
+    let bytes = initramfs::archive(run, init)?;
     // A file in memory, so that no other user can prepare its name in /tmp.
     let mut archive = File::from(memfd_create("initramfs", MemfdFlags::CLOEXEC)?);
-    archive.write_all(&initramfs::archive(run, init)?)?;
-    let mut once = || -> Result<_> {
-        let (program, arguments) = run
-            .plan
-            .qemu
-            .split_first()
-            .context("the plan names no QEMU")?;
-        let mut qemu = ends_with_this_process(program);
-        qemu.args(arguments).arg("-initrd");
-        qemu.arg(format!(
-            "/proc/{}/fd/{}",
-            process::id(),
-            archive.as_raw_fd()
-        ));
-        let mut guest = Process(qemu.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?);
-        let output = guest.0.stdout.take().context("QEMU has no output")?;
-        let input = guest.0.stdin.take().context("QEMU has no input")?;
-        Ok(listen(run, input, &read_in_thread(output), &mut ended))
-    };
-    let mut outcome = once()?;
-    if let Err(Failure {
-        text,
-        may_retry: true,
-    }) = &outcome
-    {
-        step(&format!("{text}\nbooting again"));
-        outcome = once()?;
+    archive.write_all(&bytes)?;
+    let memory = memory(run, bytes.len() as u64);
+    drop(bytes);
+    let mut outcome = boot_once(run, &archive, memory, &mut ended)?;
+    if let Err(failure) = &outcome {
+        if failure.may_retry {
+            step(&format!("{}\nbooting again", failure.text));
+            outcome = boot_once(run, &archive, memory, &mut ended)?;
+        }
     }
     outcome.map_err(|failure| anyhow!(failure.text))
+}
+
+/// Returns the guest's memory in MiB. While it boots, a large initramfs is in memory twice.
+fn memory(run: &Run<'_>, archive: u64) -> u64 {
+    let archive = archive >> 20;
+    let memory = u64::from(run.memory);
+    if archive <= SMALL_ARCHIVE {
+        return memory;
+    }
+    memory + 2 * archive
+}
+
+fn boot_once(
+    run: &Run<'_>,
+    archive: &File,
+    memory: u64,
+    ended: impl FnMut(&Program, u8),
+) -> Result<Result<(), Failure>> {
+    let words = run.plan.qemu.split_first();
+    let (program, arguments) = words.context("the plan names no QEMU")?;
+    let archive = format!("/proc/{}/fd/{}", process::id(), archive.as_raw_fd());
+    let mut qemu = ends_with_this_process(program);
+    qemu.args(arguments)
+        .args(["-m", &memory.to_string(), "-initrd", &archive])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut guest = Process(qemu.spawn()?);
+    let output = guest.0.stdout.take().context("QEMU has no output")?;
+    let input = guest.0.stdin.take().context("QEMU has no input")?;
+    Ok(listen(run, input, &read_in_thread(output), ended))
 }
 
 /// Reads in a thread, so that waiting for the next bytes can time out.
@@ -80,11 +97,10 @@ fn listen(
     run: &Run<'_>,
     mut input: impl Write,
     bytes: &Receiver<Vec<u8>>,
-    mut ended: impl FnMut(&Program, u8),
+    ended: impl FnMut(&Program, u8),
 ) -> Result<(), Failure> {
-    let mut deadline = Instant::now() + run.limit;
     let mut console = Console::default();
-    let mut programs = run.programs.iter();
+    let mut job = Progress::new(run, ended);
     // The number of the next frame. All earlier ones arrived, in order.
     let mut next = 0;
     loop {
@@ -98,51 +114,131 @@ fn listen(
                 continue;
             }
             next += 1;
-            match message {
-                Message::Hello => deadline = Instant::now() + run.limit,
-                Message::Out(bytes) => write(&run.out, &bytes)?,
-                Message::Err(bytes) => write(&run.err, &bytes)?,
-                Message::Ended(code) => {
-                    if let Some(program) = programs.next() {
-                        ended(program, code);
-                    }
-                    deadline = Instant::now() + run.limit;
-                }
-                Message::End => {
-                    let Some(program) = programs.next() else {
-                        return Ok(());
-                    };
-                    let text = format!("{}: did not run", program.path);
-                    return Err(Failure {
-                        text,
-                        may_retry: false,
-                    });
-                }
+            if message == Message::End {
+                return job.end();
+            }
+            job.advance(message)?;
+        }
+        let has_started = next > 0;
+        let patience = job.deadline.saturating_duration_since(Instant::now());
+        match bytes.recv_timeout(patience) {
+            Ok(more) => console.push(&more),
+            Err(RecvTimeoutError::Timeout) => {
+                let text = timed_out(&job.what_runs(), run.limit);
+                return Err(failure(text, has_started, &console));
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                let text = format!("{}: QEMU ended", job.program());
+                let mut failure = failure(text, has_started, &console);
+                failure.may_retry = !has_started;
+                return Err(failure);
             }
         }
-        let program = programs
-            .as_slice()
-            .first()
-            .map_or("init", |program| &program.path);
-        let (what, has_ended) =
-            match bytes.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(more) => {
-                    console.push(&more);
-                    continue;
-                }
-                Err(RecvTimeoutError::Timeout) => (timed_out(program, run.limit), false),
-                Err(RecvTimeoutError::Disconnected) => (format!("{program}: QEMU ended"), true),
-            };
-        let state = if next > 0 { "" } else { "; init did not start" };
-        let text = format!(
-            "{what}{state}. The kernel's last lines:\n  {}",
-            last_lines(&console.messages())
-        );
-        return Err(Failure {
-            text,
-            may_retry: has_ended && next == 0,
-        });
     }
+}
+
+/// Adds how far the boot came, and what the kernel printed.
+fn failure(mut text: String, has_started: bool, console: &Console) -> Failure {
+    let lines = last_lines(&console.messages());
+    if !has_started {
+        text.push_str("; init did not start");
+    }
+    if !has_started || !lines.is_empty() {
+        text.push_str(". The kernel's last lines:\n  ");
+        text.push_str(&lines);
+    }
+    Failure {
+        text,
+        may_retry: false,
+    }
+}
+
+/// How far the guest is with its job.
+struct Progress<'a, Ended> {
+    run: &'a Run<'a>,
+    /// The program that runs, and those after it.
+    programs: std::slice::Iter<'a, Program>,
+    tests: Tests,
+    deadline: Instant,
+    ended: Ended,
+}
+
+impl<'a, Ended: FnMut(&Program, u8)> Progress<'a, Ended> {
+    fn new(run: &'a Run<'a>, ended: Ended) -> Self {
+        Self {
+            run,
+            programs: run.programs.iter(),
+            tests: Tests::default(),
+            deadline: Instant::now() + run.limit,
+            ended,
+        }
+    }
+
+    fn advance(&mut self, message: Message) -> Result<(), Failure> {
+        match message {
+            Message::Hello => self.deadline = Instant::now() + self.run.limit,
+            Message::Out(bytes) => {
+                self.tests.push(&bytes);
+                write(&self.run.out, &bytes)?;
+            }
+            Message::Err(bytes) => write(&self.run.err, &bytes)?,
+            Message::OutOfMemory(count) => {
+                let what = self.what_runs();
+                step(&out_of_memory(&what, count, self.run.memory));
+            }
+            Message::Ended(code) => {
+                if let Some(program) = self.programs.next() {
+                    (self.ended)(program, code);
+                }
+                self.tests = Tests::default();
+                self.deadline = Instant::now() + self.run.limit;
+            }
+            Message::End => {}
+        }
+        Ok(())
+    }
+
+    /// Returns whether all programs have run.
+    fn end(mut self) -> Result<(), Failure> {
+        match self.programs.next() {
+            None => Ok(()),
+            Some(program) => Err(Failure {
+                text: format!("{}: did not run", program.path),
+                may_retry: false,
+            }),
+        }
+    }
+
+    /// Returns the program that runs, or the next one.
+    fn program(&self) -> &'a str {
+        match self.programs.as_slice().first() {
+            Some(program) => &program.path,
+            None => "init",
+        }
+    }
+
+    /// Returns the program that runs, with its tests that run, if they are known.
+    fn what_runs(&self) -> String {
+        let program = self.program();
+        let names = self.tests.running();
+        match &names[..] {
+            [] => program.to_owned(),
+            [name] => format!("{program}: the test {name}"),
+            names => format!("{program}: the tests {}", names.join(", ")),
+        }
+    }
+}
+
+fn out_of_memory(what: &str, count: u32, memory: u32) -> String {
+    let processes = if count == 1 {
+        "a process".to_owned()
+    } else {
+        format!("{count} processes")
+    };
+    format!(
+        "{what}: the kernel killed {processes}, because the {memory} MiB of the guest are used up; \
+         {MEMORY_VARIABLE}=MIB gives it more"
+    )
 }
 
 /// Writes a program's output. EPIPE is not an error.
@@ -173,93 +269,147 @@ mod tests {
     use super::super::Plan;
     use super::*;
 
-    /// Lets the console of a boot with the program `/p` send these frames, or text, and end.
-    /// Returns the result, the program's exit code, and the acknowledged frames.
-    fn outcome(sent: &[&str]) -> (Result<(), Failure>, Vec<u8>, String) {
+    const LINES: &str = "The kernel's last lines:\n  ";
+
+    /// What the runner made of a boot with the program `/p`.
+    #[derive(Debug)]
+    struct Outcome {
+        result: Result<(), Failure>,
+        /// The exit code of the program, if it ended.
+        codes: Vec<u8>,
+        /// The numbers of the acknowledged frames.
+        acknowledged: String,
+    }
+
+    impl Outcome {
+        fn error(&self) -> &str {
+            match &self.result {
+                Ok(()) => "",
+                Err(failure) => &failure.text,
+            }
+        }
+
+        fn may_retry(&self) -> bool {
+            matches!(&self.result, Err(failure) if failure.may_retry)
+        }
+    }
+
+    /// Lets the console of a boot send these frames, or text, and end.
+    fn boot(sent: &[&str]) -> Outcome {
         let (sender, receiver) = channel();
         sender.send(sent.concat().into()).unwrap();
         drop(sender);
+        listen_to(&receiver, Duration::from_secs(60), "/dev/full")
+    }
+
+    fn listen_to(receiver: &Receiver<Vec<u8>>, limit: Duration, out: &str) -> Outcome {
         let programs = [Program {
             name: String::new(),
             path: "/p".into(),
             arguments: Vec::new(),
         }];
         let plan = Plan::default();
-        let full = File::options().write(true).open("/dev/full").unwrap();
         let run = Run {
-            limit: Duration::from_secs(60),
-            out: full,
+            limit,
+            out: File::options().write(true).open(out).unwrap(),
             ..Run::new(&plan, &programs).unwrap()
         };
-        let (mut codes, mut input) = (Vec::new(), Vec::new());
-        let result = listen(&run, &mut input, &receiver, |_, code| codes.push(code));
-        (
+        let mut codes = Vec::new();
+        let mut input = Vec::new();
+        let result = listen(&run, &mut input, receiver, |_, code| codes.push(code));
+        let lines = String::from_utf8(input).unwrap();
+        Outcome {
             result,
             codes,
-            String::from_utf8(input)
-                .unwrap()
-                .replace("ack ", "")
-                .replace('\n', ""),
-        )
+            acknowledged: lines.replace("ack ", "").replace('\n', ""),
+        }
+    }
+
+    fn frame(number: u32, message: Message) -> String {
+        Frame(number, message).encode()
     }
 
     #[test]
-    fn each_frame_counts_once_and_an_error_names_how_far_the_boot_came() {
-        let frame = |number, message| Frame(number, message).encode();
-        let hello = &*frame(0, Message::Hello);
-        let (ended, end) = (&*frame(1, Message::Ended(3)), &*frame(2, Message::End));
-        let panic = "Kernel panic - not syncing: no init";
-        let lines = "The kernel's last lines:\n  ";
-        let no_program = frame(1, Message::End);
-        for (sent, codes, acknowledged, failure) in [
-            (&[hello, ended, end][..], &[3][..], "012", None),
-            (
-                &[hello, ended, ended, hello, ended, end],
-                &[3],
-                "011012",
-                None,
-            ),
-            (
-                &[ended, end],
-                &[],
-                "",
-                Some((true, format!("/p: QEMU ended; init did not start. {lines}"))),
-            ),
-            (
-                &[hello, &frame(1, Message::Out("said".into())), end],
-                &[],
-                "01",
-                Some((
-                    false,
-                    "cannot write the program's output: No space left on device (os error 28)"
-                        .into(),
-                )),
-            ),
-            (
-                &[hello, end],
-                &[],
-                "0",
-                Some((false, format!("/p: QEMU ended. {lines}"))),
-            ),
-            (
-                &[hello, &no_program],
-                &[],
-                "01",
-                Some((false, "/p: did not run".into())),
-            ),
-            (
-                &[panic],
-                &[],
-                "",
-                Some((
-                    true,
-                    format!("/p: QEMU ended; init did not start. {lines}{panic}"),
-                )),
-            ),
+    fn each_frame_counts_once() {
+        let hello = frame(0, Message::Hello);
+        let ended = frame(1, Message::Ended(3));
+        let end = frame(2, Message::End);
+        for (sent, acknowledged) in [
+            (&[&*hello, &ended, &end][..], "012"),
+            (&[&hello, &ended, &ended, &hello, &ended, &end], "011012"),
         ] {
-            let result =
-                failure.map_or(Ok(()), |(may_retry, text)| Err(Failure { text, may_retry }));
-            assert_eq!(outcome(sent), (result, codes.to_vec(), acknowledged.into()));
+            let outcome = boot(sent);
+            assert_eq!(outcome.result, Ok(()));
+            assert_eq!(outcome.codes, [3]);
+            assert_eq!(outcome.acknowledged, acknowledged);
         }
+        // The guest repeats the first frame until it is acknowledged.
+        let outcome = boot(&[&ended, &end]);
+        assert_eq!(outcome.acknowledged, "");
+        assert!(outcome.codes.is_empty());
+    }
+
+    #[test]
+    fn an_error_names_how_far_the_boot_came() {
+        let hello = frame(0, Message::Hello);
+        let end = frame(1, Message::End);
+        let panic = "Kernel panic - not syncing: no init";
+
+        let outcome = boot(&[panic]);
+        let error = format!("/p: QEMU ended; init did not start. {LINES}{panic}");
+        assert_eq!(outcome.error(), error);
+        assert!(outcome.may_retry());
+
+        let outcome = boot(&[&hello]);
+        assert_eq!(outcome.error(), "/p: QEMU ended");
+        assert!(!outcome.may_retry());
+
+        let outcome = boot(&[&hello, panic]);
+        let error = format!("/p: QEMU ended. {LINES}{panic}");
+        assert_eq!(outcome.error(), error);
+
+        assert_eq!(boot(&[&hello, &end]).error(), "/p: did not run");
+    }
+
+    #[test]
+    fn output_that_cannot_be_written_is_an_error() {
+        let said = frame(1, Message::Out("said".into()));
+        let outcome = boot(&[&frame(0, Message::Hello), &said]);
+        let error = "cannot write the program's output: No space left on device (os error 28)";
+        assert_eq!(outcome.error(), error);
+    }
+
+    #[test]
+    fn a_test_that_hangs_is_named_and_the_output_before_it_is_written() {
+        let (sender, receiver) = channel();
+        let output = "test a ... ok\ntest b ... ";
+        let hello = frame(0, Message::Hello);
+        let out = frame(1, Message::Out(output.into()));
+        sender.send([hello, out].concat().into()).unwrap();
+        let file = std::env::temp_dir().join(format!("out-{}", process::id()));
+        File::create(&file).unwrap();
+        // The sender lives, as QEMU does.
+        let limit = Duration::from_secs(1);
+        let outcome = listen_to(&receiver, limit, file.to_str().unwrap());
+        let written = std::fs::read_to_string(&file).unwrap();
+        std::fs::remove_file(file).unwrap();
+        drop(sender);
+        assert_eq!(written, output);
+        let error = outcome.error();
+        assert!(
+            error.starts_with("/p: the test b: still running after 1 s;"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_large_initramfs_gets_memory_of_its_own() {
+        let plan = Plan::default();
+        let run = Run {
+            memory: 512,
+            ..Run::new(&plan, &[]).unwrap()
+        };
+        assert_eq!(memory(&run, 64 << 20), 512);
+        assert_eq!(memory(&run, 100 << 20), 712);
     }
 }

@@ -1,9 +1,10 @@
-//! The initramfs of a boot: init, the job, the programs at the paths they have here, and the files
-//! of the package under test, which some tests read.
+//! The initramfs of a boot: init, the job, the programs at the paths that they have here, the files
+//! that they may read, and the files of an ordinary system.
 
 use std::collections::BTreeMap;
 use std::env;
-use std::io::Cursor;
+use std::io::{self, Cursor};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -11,8 +12,9 @@ use cpio::newc::{self, ModeFileType};
 use fs_err as fs;
 use nanoserde::SerBin as _;
 
-use super::{Plan, Run};
-use crate::protocol::{JOB, Job};
+use super::files::{Content, Entries, Entry, Files};
+use super::{Plan, Run, step};
+use crate::protocol::{BUSYBOX, JOB, Job};
 
 /// Variables with these prefixes are passed to the programs.
 const PASSED: &[&str] = &[
@@ -24,85 +26,122 @@ const PASSED: &[&str] = &[
     "VDSO_TIME_",
 ];
 
-/// Larger files of a package are not sources.
-const LARGEST_SOURCE: u64 = 1 << 20;
+/// The variables that every Linux has.
+const USUAL: &[(&str, &str)] = &[
+    ("HOME", "/root"),
+    ("LOGNAME", "root"),
+    (
+        "PATH",
+        "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    ),
+    ("SHELL", "/bin/sh"),
+    ("USER", "root"),
+];
+
+/// The configuration that a C library reads for `localhost` and for the names of users.
+const CONFIGURATION: &[(&str, &str)] = &[
+    ("/etc/group", "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"),
+    ("/etc/hostname", "guest\n"),
+    (
+        "/etc/hosts",
+        "127.0.0.1 localhost guest\n::1 localhost ip6-localhost ip6-loopback\n",
+    ),
+    (
+        "/etc/nsswitch.conf",
+        "passwd: files\ngroup: files\nhosts: files dns\n",
+    ),
+    (
+        "/etc/passwd",
+        "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
+    ),
+];
 
 /// Returns the archive in the format `newc`, without compression.
 pub(super) fn archive(run: &Run<'_>, init: &Path) -> Result<Vec<u8>> {
-    let mut files = BTreeMap::from([(PathBuf::from("/init"), fs::read(init)?)]);
-    add_sources(&mut files, &run.folder)?;
+    let mut paths = Vec::new();
     let mut programs = Vec::new();
     for program in run.programs {
-        files.insert((&program.path).into(), fs::read(&program.path)?);
+        paths.push(PathBuf::from(&program.path));
         programs.push([std::slice::from_ref(&program.path), &program.arguments].concat());
     }
-    let environment = environment(run.plan);
-    let folder = run
-        .folder
-        .to_str()
-        .context("the working folder is not UTF-8")?
-        .to_owned();
+    let mut files = Files::collect(&paths, &run.folder)?;
+    for (path, text) in CONFIGURATION {
+        files.add(path, Entry::text(*text));
+    }
+    files.add("/init", Entry::program(fs::read(init)?));
+    if let Some(busybox) = &run.plan.busybox {
+        files.add(BUSYBOX, Entry::program(fs::read(busybox)?));
+    }
+    let folder = run.folder.to_str();
     let job = Job {
         programs,
-        folder,
-        environment,
+        folder: folder
+            .context("the working directory is not UTF-8")?
+            .to_owned(),
+        environment: environment(run.plan),
         clock: run.plan.clock,
     };
-    files.insert(JOB.into(), job.serialize_bin());
-    write(&files)
+    files.add(JOB, Entry::text(job.serialize_bin()));
+    write(files.entries)
 }
 
-/// Writes the files, each folder before what is in it: the kernel creates no missing folders.
-fn write(files: &BTreeMap<PathBuf, Vec<u8>>) -> Result<Vec<u8>> {
-    let mut entries: BTreeMap<&Path, Option<&[u8]>> = BTreeMap::new();
-    for (path, content) in files {
-        entries.extend(path.ancestors().skip(1).map(|folder| (folder, None)));
-        entries.insert(path, Some(content));
+/// Writes the entries, each directory before what is in it: the kernel creates no missing ones.
+fn write(mut entries: Entries) -> Result<Vec<u8>> {
+    let paths: Vec<PathBuf> = entries.keys().cloned().collect();
+    for path in paths {
+        for directory in path.ancestors().skip(1) {
+            if !entries.contains_key(directory) {
+                entries.insert(directory.into(), Entry::directory(directory));
+            }
+        }
     }
     entries.remove(Path::new("/"));
     let mut inputs = Vec::new();
-    for (path, content) in entries {
-        let name = path.to_str().and_then(|path| path.strip_prefix('/'));
-        let name =
-            name.with_context(|| format!("{} is not an absolute UTF-8 path", path.display()))?;
-        let kind = if content.is_some() {
-            ModeFileType::Regular
-        } else {
-            ModeFileType::Directory
+    for (path, entry) in entries {
+        let Some(name) = path.to_str().and_then(|path| path.strip_prefix('/')) else {
+            step(&format!(
+                "{}: a guest has only names in UTF-8; it is not in the guest",
+                path.display()
+            ));
+            continue;
+        };
+        let (kind, bytes) = match entry.content {
+            Content::Directory => (ModeFileType::Directory, Vec::new()),
+            Content::Link(target) => (ModeFileType::Symlink, target.as_os_str().as_bytes().into()),
+            Content::Text(text) => (ModeFileType::Regular, text),
+            Content::Copy => match fs::read(&path) {
+                Ok(bytes) => (ModeFileType::Regular, bytes),
+                // It was temporary.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => {
+                    step(&format!("{error}; it is not in the guest"));
+                    continue;
+                }
+            },
         };
         let header = newc::Builder::new(name)
-            .mode(0o755)
+            .mode(entry.mode)
+            .mtime(entry.modified)
             .set_mode_file_type(kind);
-        inputs.push((header, Cursor::new(content.unwrap_or_default())));
+        inputs.push((header, Cursor::new(bytes)));
     }
     Ok(cpio::write_cpio(inputs.into_iter(), Vec::new())?)
 }
 
-/// Adds the files of a folder, except hidden ones and what cargo built.
-fn add_sources(files: &mut BTreeMap<PathBuf, Vec<u8>>, folder: &Path) -> Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let (name, kind) = (entry.file_name(), entry.file_type()?);
-        if name == "target" || name.to_string_lossy().starts_with('.') {
-            continue;
-        }
-        if kind.is_dir() {
-            add_sources(files, &entry.path())?;
-        } else if kind.is_file() && entry.metadata()?.len() <= LARGEST_SOURCE {
-            files.insert(entry.path(), fs::read(entry.path())?);
-        }
-    }
-    Ok(())
-}
-
 /// Returns the variables that the programs get.
 fn environment(plan: &Plan) -> BTreeMap<String, String> {
-    let inherited = env::vars_os().filter_map(|(name, value)| {
-        let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
-        PASSED
-            .iter()
-            .any(|prefix| name.starts_with(prefix))
-            .then_some((name, value))
-    });
-    inherited.chain(plan.environment.iter().cloned()).collect()
+    let mut variables = BTreeMap::new();
+    for (name, value) in USUAL {
+        variables.insert((*name).to_owned(), (*value).to_owned());
+    }
+    for (name, value) in env::vars_os() {
+        let (Ok(name), Ok(value)) = (name.into_string(), value.into_string()) else {
+            continue;
+        };
+        if PASSED.iter().any(|prefix| name.starts_with(prefix)) {
+            variables.insert(name, value);
+        }
+    }
+    variables.extend(plan.environment.iter().cloned());
+    variables
 }

@@ -2,7 +2,10 @@
 //! Arguments, environment, output and exit status pass through.
 
 mod boot;
+mod files;
 mod initramfs;
+mod libtest;
+mod named;
 
 use std::env;
 use std::fs::File;
@@ -18,14 +21,18 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::exit_code;
-use crate::step;
+use crate::{sigchld, step};
 
 /// A [`Plan`] in JSON, which `on` sets for `runner`.
 pub const PLAN_VARIABLE: &str = "VDSO_TIME_RUNNER_PLAN";
 
 /// The seconds that a program may run.
 pub const TIMEOUT_VARIABLE: &str = "VDSO_TIME_GUEST_TIMEOUT";
-const TIMEOUT: &str = "120";
+const TIMEOUT: u32 = 120;
+
+/// The memory of a guest in MiB, enough for most tests.
+pub const MEMORY_VARIABLE: &str = "VDSO_TIME_GUEST_MEMORY";
+const MEMORY: u32 = 512;
 
 /// The exit code if the machine failed or the program ran too long, as timeout(1) has it.
 const RUNNER_FAILED: u8 = 125;
@@ -37,6 +44,9 @@ pub struct Plan {
     pub qemu: Vec<String>,
     /// For a kernel: the first process.
     pub init: Option<PathBuf>,
+    /// For a kernel: the program in which the guest has its shell and the usual commands.
+    #[serde(default)]
+    pub busybox: Option<PathBuf>,
     /// For a kernel: the seconds since the Epoch that init sets the wall clock to.
     pub clock: Option<i64>,
     /// Variables of the programs, besides those of this process.
@@ -62,6 +72,8 @@ pub struct Run<'a> {
     pub err: File,
     /// How long each program may run.
     pub limit: Duration,
+    /// For a kernel: the guest's memory in MiB.
+    pub memory: u32,
 }
 
 impl<'a> Run<'a> {
@@ -69,19 +81,17 @@ impl<'a> Run<'a> {
     pub fn new(plan: &'a Plan, programs: &'a [Program]) -> Result<Self> {
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let err = File::from(io::stderr().as_fd().try_clone_to_owned()?);
-        let seconds = env::var(TIMEOUT_VARIABLE).unwrap_or_else(|_| TIMEOUT.into());
         // A deadline of more seconds can overflow.
-        let seconds: u32 = seconds
-            .parse()
-            .with_context(|| format!("{TIMEOUT_VARIABLE}={seconds} is not a number"))?;
-        let limit = Duration::from_secs(seconds.into());
+        let seconds = number(TIMEOUT_VARIABLE)?.unwrap_or(TIMEOUT);
+        let memory = number(MEMORY_VARIABLE)?.unwrap_or(MEMORY);
         Ok(Self {
             plan,
             programs,
             folder: env::current_dir()?,
             out,
             err,
-            limit,
+            limit: Duration::from_secs(seconds.into()),
+            memory,
         })
     }
 
@@ -113,9 +123,19 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Returns the number that a variable has, if it is set.
+fn number(variable: &str) -> Result<Option<u32>> {
+    let Ok(text) = env::var(variable) else {
+        return Ok(None);
+    };
+    let number = text.parse();
+    let number = number.with_context(|| format!("{variable}={text} is not a number"))?;
+    Ok(Some(number))
+}
+
 /// Returns a command whose program the kernel kills when this process ends in any way.
 fn ends_with_this_process(program: &str) -> Command {
-    let mut command = Command::new("setpriv");
+    let mut command = sigchld::inherit("setpriv");
     command.args(["--pdeathsig", "KILL", "--", program]);
     command
 }

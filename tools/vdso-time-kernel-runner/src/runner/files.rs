@@ -1,0 +1,429 @@
+//! The files of a guest: the programs, and a copy of the package under test.
+//!
+//! A test reads what lies in its package, and it does not say what. So a guest has all of it: links
+//! as links, dot files, empty directories, modes and times. What stays out is `.git`, what cargo
+//! built, and whatever makes the package larger than a guest can hold.
+//!
+//! Some tests also read files beside the package. [`named`](super::named) finds these.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use fs_err as fs;
+
+use super::{named, step};
+
+/// The most bytes that a guest gets of the package. It holds all files in memory, and some of the
+/// machines that QEMU emulates have at most a gigabyte.
+const MOST_OF_A_PACKAGE: u64 = 256 << 20;
+
+/// The most bytes of a directory beside the package.
+const MOST_BESIDE: u64 = 64 << 20;
+
+/// The most entries of a directory. A home directory has more, a package has not.
+const MOST_ENTRIES: usize = 100_000;
+
+/// What is at a path.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Content {
+    Directory,
+    /// The text of a symbolic link.
+    Link(PathBuf),
+    /// A copy of the file at the same path of this machine.
+    Copy,
+    Text(Vec<u8>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Entry {
+    pub(super) content: Content,
+    /// The permissions, without the type.
+    pub(super) mode: u32,
+    /// The seconds since the Epoch.
+    pub(super) modified: u32,
+    size: u64,
+}
+
+impl Entry {
+    /// Creates a file with this text.
+    pub(super) fn text(text: impl Into<Vec<u8>>) -> Self {
+        Self {
+            content: Content::Text(text.into()),
+            mode: 0o644,
+            modified: 0,
+            size: 0,
+        }
+    }
+
+    /// Creates a program.
+    pub(super) fn program(bytes: Vec<u8>) -> Self {
+        Self {
+            mode: 0o755,
+            ..Self::text(bytes)
+        }
+    }
+
+    /// Creates a directory with the mode that it has on this machine, if it is there: /tmp is for
+    /// every user, and ~/.ssh is not.
+    pub(super) fn directory(path: &Path) -> Self {
+        let mut mode = 0o755;
+        if let Ok(metadata) = fs::metadata(path) {
+            mode = metadata.mode() & 0o7777;
+        }
+        Self {
+            content: Content::Directory,
+            mode,
+            ..Self::text("")
+        }
+    }
+
+    /// Reads what is at the path; `None` for a socket, a pipe or a device.
+    fn read(path: &Path, metadata: &Metadata) -> Result<Option<Self>> {
+        let content = if metadata.is_dir() {
+            Content::Directory
+        } else if metadata.is_symlink() {
+            Content::Link(fs::read_link(path)?)
+        } else if metadata.is_file() {
+            Content::Copy
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            content,
+            mode: metadata.mode() & 0o7777,
+            modified: u32::try_from(metadata.mtime()).unwrap_or(0),
+            size: metadata.len(),
+        }))
+    }
+}
+
+pub(super) type Entries = BTreeMap<PathBuf, Entry>;
+
+/// The files of a guest, by their absolute paths.
+pub(super) struct Files {
+    pub(super) entries: Entries,
+    /// What was compiled for this run, and is no part of the package: cargo's directories.
+    built: Vec<PathBuf>,
+}
+
+impl Files {
+    /// Collects the programs with what they name, and the package.
+    pub(super) fn collect(programs: &[PathBuf], package: &Path) -> Result<Self> {
+        let mut files = Self {
+            entries: Entries::new(),
+            built: programs.iter().filter_map(|path| profile(path)).collect(),
+        };
+        files.add_package(package)?;
+        for program in programs {
+            files.add_file(program)?;
+            for path in named::paths(&fs::read(program)?, program, package) {
+                files.add_beside(&path)?;
+            }
+        }
+        for program in own_programs(package, &files.built) {
+            files.add_file(&program)?;
+        }
+        Ok(files)
+    }
+
+    /// Adds an entry that this machine need not have, as init.
+    pub(super) fn add(&mut self, path: &str, entry: Entry) {
+        self.entries.insert(path.into(), entry);
+    }
+
+    /// Adds the file that a path leads to.
+    pub(super) fn add_file(&mut self, path: &Path) -> Result<()> {
+        let entry = Entry::read(path, &fs::metadata(path)?)?;
+        if let Some(entry) = entry {
+            self.entries.insert(path.into(), entry);
+        }
+        Ok(())
+    }
+
+    /// Adds the package. If it is too large, its largest files stay out.
+    fn add_package(&mut self, package: &Path) -> Result<()> {
+        let (mut found, is_complete) = self.walk(package, u64::MAX)?;
+        if !is_complete {
+            step(&format!(
+                "{} has more than {MOST_ENTRIES} files; the others are not in the guest",
+                package.display()
+            ));
+        }
+        let left_out = leave_out_largest(&mut found, MOST_OF_A_PACKAGE);
+        if let Some(largest) = left_out.first() {
+            step(&format!(
+                "the guest has at most {} MB of {}; not in it: {} and {} smaller files",
+                MOST_OF_A_PACKAGE >> 20,
+                package.display(),
+                largest.display(),
+                left_out.len() - 1
+            ));
+        }
+        let links: Vec<PathBuf> = found
+            .iter()
+            .filter(|(_, entry)| matches!(entry.content, Content::Link(_)))
+            .map(|(path, _)| path.clone())
+            .collect();
+        self.entries.extend(found);
+        for link in links {
+            // A link that leads nowhere does so in the guest as well.
+            if let Ok(target) = fs::canonicalize(&link) {
+                self.add_beside(&target)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a file or a directory outside the package, unless it is there already or too large.
+    fn add_beside(&mut self, path: &Path) -> Result<()> {
+        if self.entries.contains_key(path) {
+            return Ok(());
+        }
+        let (found, is_complete) = self.walk(path, MOST_BESIDE)?;
+        if is_complete {
+            self.entries.extend(found);
+        } else {
+            step(&format!(
+                "{} has more than {} MB or {MOST_ENTRIES} files; it is not in the guest",
+                path.display(),
+                MOST_BESIDE >> 20
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns what is at and below the path, and whether that is all of it.
+    fn walk(&self, path: &Path, most: u64) -> Result<(Entries, bool)> {
+        let mut found = Entries::new();
+        let mut bytes = 0;
+        let mut next = vec![path.to_path_buf()];
+        while let Some(path) = next.pop() {
+            if found.len() == MOST_ENTRIES || bytes > most {
+                return Ok((found, false));
+            }
+            // The file can be temporary, and gone by now.
+            let Ok(metadata) = fs::symlink_metadata(&path) else {
+                continue;
+            };
+            let Some(entry) = Entry::read(&path, &metadata)? else {
+                continue;
+            };
+            if entry.content == Content::Directory {
+                if self.is_built(&path) {
+                    continue;
+                }
+                next.extend(children(&path));
+            } else {
+                bytes += entry.size;
+            }
+            found.insert(path, entry);
+        }
+        Ok((found, bytes <= most))
+    }
+
+    /// Returns whether cargo made this directory. A directory with the name `target` alone proves
+    /// nothing: git tracks some.
+    fn is_built(&self, directory: &Path) -> bool {
+        if self.built.iter().any(|built| built == directory) {
+            return true;
+        }
+        let tag = fs::read_to_string(directory.join("CACHEDIR.TAG"));
+        tag.is_ok_and(|text| text.contains("created by cargo"))
+    }
+}
+
+/// Returns the paths in a directory, but for `.git`. A directory that cannot be read is empty.
+fn children(directory: &Path) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.file_name() != ".git" {
+            paths.push(entry.path());
+        }
+    }
+    paths
+}
+
+/// Removes the largest files until at most this many bytes are left. Returns their paths.
+fn leave_out_largest(entries: &mut Entries, most: u64) -> Vec<PathBuf> {
+    let mut files: Vec<(u64, PathBuf)> = entries
+        .iter()
+        .filter(|(_, entry)| entry.content == Content::Copy)
+        .map(|(path, entry)| (entry.size, path.clone()))
+        .collect();
+    files.sort_unstable();
+    let mut bytes: u64 = files.iter().map(|(size, _)| size).sum();
+    let mut left_out = Vec::new();
+    while bytes > most {
+        let Some((size, path)) = files.pop() else {
+            break;
+        };
+        bytes -= size;
+        entries.remove(&path);
+        left_out.push(path);
+    }
+    left_out
+}
+
+/// Returns cargo's directory for the program's profile: `target/debug` for
+/// `target/debug/deps/program-0123`.
+fn profile(program: &Path) -> Option<PathBuf> {
+    let directory = program.parent()?;
+    if directory.file_name() == Some(OsStr::new("deps")) {
+        return Some(directory.parent()?.to_path_buf());
+    }
+    None
+}
+
+/// Returns the programs of the package that cargo built into these directories. A test finds them
+/// by `CARGO_BIN_EXE_NAME` or beside its own directory.
+fn own_programs(package: &Path, built: &[PathBuf]) -> Vec<PathBuf> {
+    let names = crate::workspace::programs(package);
+    let mut programs = Vec::new();
+    for directory in built {
+        for name in &names {
+            let program = directory.join(name);
+            if program.is_file() {
+                programs.push(program);
+            }
+        }
+    }
+    programs
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    /// A directory of one test.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let name = format!("files-{name}-{}", std::process::id());
+            let directory = std::env::temp_dir().join(name);
+            let _ = fs::remove_dir_all(&directory);
+            fs::create_dir_all(&directory).unwrap();
+            Self(directory)
+        }
+
+        fn write(&self, path: &str, text: &str) -> PathBuf {
+            let path = self.0.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            path
+        }
+
+        /// Collects the package `package`. Returns the paths below this directory.
+        fn collect(&self) -> (Files, Vec<String>) {
+            let files = Files::collect(&[], &self.0.join("package")).unwrap();
+            let mut paths = Vec::new();
+            for path in files.entries.keys() {
+                let path = path.strip_prefix(&self.0).unwrap();
+                paths.push(path.display().to_string());
+            }
+            (files, paths)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_package_is_copied_without_git_and_without_what_cargo_built() {
+        let scratch = Scratch::new("package");
+        let tag = "# This file is a cache directory tag created by cargo.";
+        scratch.write("package/target/CACHEDIR.TAG", tag);
+        scratch.write("package/target/debug/built", "");
+        scratch.write("package/.git/HEAD", "");
+        scratch.write("package/sub/.git", "gitdir: elsewhere");
+        scratch.write("package/.dot/file", "");
+        scratch.write("package/sub/target/tracked", "");
+        fs::create_dir(scratch.0.join("package/empty")).unwrap();
+        let paths = [
+            "package",
+            "package/.dot",
+            "package/.dot/file",
+            "package/empty",
+            "package/sub",
+            "package/sub/target",
+            "package/sub/target/tracked",
+        ];
+        assert_eq!(scratch.collect().1, paths);
+    }
+
+    #[test]
+    fn a_file_keeps_its_mode_and_its_time() {
+        let scratch = Scratch::new("mode");
+        let path = scratch.write("package/file", "text");
+        let file = std::fs::File::options().append(true).open(&path).unwrap();
+        file.set_permissions(PermissionsExt::from_mode(0o640))
+            .unwrap();
+        file.set_modified(UNIX_EPOCH + Duration::from_secs(1_000_000_007))
+            .unwrap();
+        let (files, _) = scratch.collect();
+        let entry = Entry {
+            content: Content::Copy,
+            mode: 0o640,
+            modified: 1_000_000_007,
+            size: 4,
+        };
+        assert_eq!(files.entries[&path], entry);
+    }
+
+    #[test]
+    fn a_link_stays_a_link_and_what_it_leads_to_is_copied() {
+        let scratch = Scratch::new("link");
+        scratch.write("licence", "");
+        scratch.write("unrelated", "");
+        scratch.write("package/file", "");
+        let link = scratch.0.join("package/link");
+        symlink("../licence", &link).unwrap();
+        symlink("nowhere", scratch.0.join("package/dangling")).unwrap();
+        let (files, paths) = scratch.collect();
+        let content = &files.entries[&link].content;
+        assert_eq!(*content, Content::Link("../licence".into()));
+        let copied = [
+            "licence",
+            "package",
+            "package/dangling",
+            "package/file",
+            "package/link",
+        ];
+        assert_eq!(paths, copied);
+    }
+
+    #[test]
+    fn the_largest_files_stay_out_of_a_package_that_is_too_large() {
+        let scratch = Scratch::new("large");
+        let large = scratch.write("package/large", "12345");
+        scratch.write("package/small", "1");
+        scratch.write("package/middle", "123");
+        let (mut files, _) = scratch.collect();
+        let count = files.entries.len();
+        assert!(leave_out_largest(&mut files.entries, 9).is_empty());
+        assert_eq!(leave_out_largest(&mut files.entries, 8), [large]);
+        assert_eq!(files.entries.len(), count - 1);
+    }
+
+    #[test]
+    fn a_directory_beside_the_package_that_is_too_large_stays_out() {
+        let scratch = Scratch::new("beside");
+        scratch.write("package/file", "");
+        scratch.write("beside/a", "123");
+        scratch.write("beside/b", "456");
+        let (files, _) = scratch.collect();
+        let beside = scratch.0.join("beside");
+        assert!(files.walk(&beside, 6).unwrap().1);
+        assert!(!files.walk(&beside, 5).unwrap().1);
+    }
+}

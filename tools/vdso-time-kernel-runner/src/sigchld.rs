@@ -1,0 +1,45 @@
+//! A caller that ignores SIGCHLD.
+//!
+//! Some window managers and sandboxes start programs so. Then the kernel keeps no status of a child,
+//! and each wait for one fails with ECHILD. So this process catches the signal, and a program that
+//! runs here ignores it again, as it would without this process between.
+
+use std::fs;
+use std::io;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+
+use signal_hook::consts::SIGCHLD;
+use signal_hook::flag;
+
+static IS_IGNORED: OnceLock<bool> = OnceLock::new();
+
+/// Catches the signal if the caller ignores it. A program that replaces this one gets the default.
+pub(crate) fn catch() -> io::Result<()> {
+    let is_ignored = is_ignored();
+    if is_ignored {
+        flag::register(SIGCHLD, Arc::new(AtomicBool::new(false)))?;
+    }
+    IS_IGNORED.get_or_init(|| is_ignored);
+    Ok(())
+}
+
+/// Returns a command that starts a program with the caller's treatment of the signal.
+pub(crate) fn inherit(program: &str) -> Command {
+    if IS_IGNORED.get() != Some(&true) {
+        return Command::new(program);
+    }
+    let mut command = Command::new("env");
+    command.args(["--ignore-signal=CHLD", program]);
+    command
+}
+
+/// Returns whether this process ignores the signal, from its mask in proc(5).
+fn is_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = u64::from_str_radix(mask.unwrap_or_default().trim(), 16);
+    mask.unwrap_or(0) & (1 << (SIGCHLD - 1)) != 0
+}

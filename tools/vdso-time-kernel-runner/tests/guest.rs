@@ -1,0 +1,150 @@
+//! An ordinary crate in a guest: tests/guest/ordinary.rs has its tests.
+
+mod common;
+
+use std::env;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, UNIX_EPOCH};
+
+use common::{has_tool, not_run_here};
+
+/// The machine whose programs the installed compiler builds.
+const MACHINE: &str = "x86_64@7";
+
+/// The status if the mirror does not give what the machine needs.
+const NOT_FETCHED: i32 = 75;
+
+const MANIFEST: &str = r#"
+[package]
+name = "ordinary"
+version = "0.0.0"
+edition = "2024"
+
+[[bin]]
+name = "ordinary"
+path = "src/main.rs"
+
+[[bin]]
+name = "unnamed"
+path = "src/main.rs"
+
+[workspace]
+"#;
+
+const PROGRAM: &str = r#"fn main() { println!("the program"); }"#;
+
+const TESTS: &str = include_str!("guest/ordinary.rs");
+
+/// Creates the crate, with the file that its tests name beside it.
+fn create(directory: &Path) -> PathBuf {
+    let package = directory.join("package");
+    for (path, text) in [
+        ("beside/file.txt", "beside\n"),
+        ("licence", "licence\n"),
+        ("package/Cargo.toml", MANIFEST),
+        ("package/src/main.rs", PROGRAM),
+        ("package/tests/ordinary.rs", TESTS),
+        ("package/fixtures/plain.txt", "plain\n"),
+        ("package/fixtures/.dot.txt", ""),
+        ("package/fixtures/.hidden/file.txt", ""),
+        ("package/fixtures/target/inner.txt", ""),
+        ("package/fixtures/with space é.txt", ""),
+        ("package/fixtures/script.sh", "#!/bin/sh\nexit 0\n"),
+    ] {
+        let path = directory.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let fixtures = package.join("fixtures");
+    fs::create_dir_all(fixtures.join("empty")).unwrap();
+    fs::write(fixtures.join("large"), vec![0; 3 << 20]).unwrap();
+    let _ = symlink("plain.txt", fixtures.join("link.txt"));
+    let _ = symlink("../../licence", fixtures.join("licence"));
+    let script = fixtures.join("script.sh");
+    fs::set_permissions(script, Permissions::from_mode(0o755)).unwrap();
+    let plain = File::options()
+        .append(true)
+        .open(fixtures.join("plain.txt"));
+    let plain = plain.unwrap();
+    plain
+        .set_permissions(Permissions::from_mode(0o600))
+        .unwrap();
+    plain
+        .set_modified(UNIX_EPOCH + Duration::from_secs(1_234_567_890))
+        .unwrap();
+    package
+}
+
+/// Runs the crate's tests in a guest: those that pass, or one that is ignored. Returns the status
+/// and the output, or records the test as not run.
+fn run(arguments: &[&str], limit: &str) -> Option<(bool, String)> {
+    if !cfg!(target_arch = "x86_64") {
+        not_run_here("the guest is for x86_64");
+        return None;
+    }
+    if !has_tool("apt-get", &["--version"]) {
+        return None;
+    }
+    // Both tests build in one directory, one after the other.
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guest");
+    fs::create_dir_all(&directory).unwrap();
+    let lock = File::create(directory.join("lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let package = create(&directory);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vdso-time-kernel-runner"));
+    command
+        .args(["on", MACHINE, "test", "--test", "ordinary", "--"])
+        .args(arguments)
+        .current_dir(package)
+        .env_remove("CARGO_TARGET_DIR")
+        .env_remove("RUST_TEST_THREADS")
+        .env("VDSO_TIME_GUEST_TIMEOUT", limit);
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    let output = String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned();
+    if status.code() == Some(NOT_FETCHED) {
+        not_run_here(format!("{MACHINE} cannot be fetched: {output}"));
+        return None;
+    }
+    Some((status.success(), output))
+}
+
+#[test]
+fn the_tests_of_an_ordinary_crate_pass() {
+    let Some((has_passed, output)) = run(&[], "300") else {
+        return;
+    };
+    let count = TESTS.matches("#[test]").count() - TESTS.matches("#[ignore").count();
+    let result = format!("test result: ok. {count} passed; 0 failed");
+    assert!(has_passed && output.contains(&result), "{output}");
+}
+
+#[test]
+fn a_test_that_hangs_is_named_after_the_results_of_the_others() {
+    let Some((has_passed, output)) = run(&["--include-ignored", "h"], "30") else {
+        return;
+    };
+    assert!(!has_passed, "{output}");
+    assert!(
+        output.contains("test a_shell_and_the_usual_commands_run ... ok"),
+        "{output}"
+    );
+    let error = ": the test hangs: still running after 30 s";
+    assert!(output.contains(error), "{output}");
+}
+
+#[test]
+fn a_test_that_uses_all_memory_is_named() {
+    let Some((has_passed, output)) = run(&["--ignored", "memory"], "300") else {
+        return;
+    };
+    assert!(!has_passed, "{output}");
+    let error = ": the test uses_all_memory: the kernel killed a process, because the 512 MiB of";
+    assert!(output.contains(error), "{output}");
+}
