@@ -42,6 +42,8 @@ struct Readme;
 compile_error!("vdso-doctor is for Linux and Android");
 
 mod call;
+mod count;
+mod cpus;
 mod json;
 mod own_vdso;
 mod platform;
@@ -57,7 +59,7 @@ mod vdso_call;
 mod verdict;
 
 use std::time::Duration;
-use std::{fmt, io, mem, thread};
+use std::{fmt, io, thread};
 
 use vdso_time::LocateError;
 use vdso_time::vdso::Vdso;
@@ -113,8 +115,8 @@ impl Diagnosis {
     /// [`Location::Kernel`] if that is known for one. A system call that an emulator or valgrind makes
     /// is [`Location::Unknown`].
     #[must_use]
-    pub fn location(&self, reads: &[Call]) -> Location {
-        worst_location(&self.measurements, self.platform.supervisor, reads)
+    pub fn location(&self, calls: &[Call]) -> Location {
+        worst_location(&self.measurements, self.platform.supervisor, calls)
     }
 }
 
@@ -140,101 +142,98 @@ impl fmt::Display for Finding {
 
 impl std::error::Error for Finding {}
 
-/// Calls on each CPU: in a check, and for a diagnosis.
-const CALLS: [u32; 2] = [32, 1000];
+/// How many calls a check makes on each CPU.
+const CALLS_OF_A_CHECK: u32 = 32;
+
+/// How many calls a diagnosis makes on each CPU.
+const CALLS_OF_A_DIAGNOSIS: u32 = 1000;
 
 /// Checks that these reads stay in user space, now, on every CPU that the calling thread may use.
 ///
 /// It starts a thread, which makes 32 calls of each read on each CPU, one CPU after the other. So
-/// it takes longer the more CPUs there are, and waits for its turn on those that are busy. In the
-/// first five seconds of a gVisor sandbox it takes 1.5 s, because its kernel still measures the
-/// CPU's counter. In the first five seconds of a Linux kernel it can take as long. The
-/// [crate](crate#in-a-server) says what it does to the process.
+/// it takes longer the more CPUs there are, and waits for its turn on those that are busy. It gives
+/// up after 5 to 10 s if a thread of real-time priority holds a CPU. In the first five seconds of a
+/// gVisor sandbox it takes 1.5 s, because its kernel still measures the CPU's counter. In the first
+/// five seconds of a Linux kernel it can take as long. The [crate](crate#in-a-server) says what it
+/// does to the process.
 ///
 /// # Errors
 /// A [`Finding`] if a read enters the kernel, or if nothing can be proved.
-pub fn check<R: Copy + Into<Call>>(reads: &[R]) -> Result<(), Finding> {
-    let about: Vec<Call> = reads.iter().map(|read| (*read).into()).collect();
-    let mut reads = about.clone();
-    // The advice depends on these.
-    include(&mut reads, &[Call::COARSE, Call::USUAL].concat());
+pub fn check<R: Copy + Into<Call>>(calls: &[R]) -> Result<(), Finding> {
+    let about: Vec<Call> = calls.iter().map(|call| (*call).into()).collect();
+    // The advice depends on the others.
+    let mut calls = about.clone();
+    include(&mut calls, &Call::COARSE);
+    include(&mut calls, &Call::USUAL);
     if !platform::is_counter_fatal() && !platform::may_be_new() {
-        let seen = Check::of(&reads, CALLS[0], false);
-        // A read in user space is that in an emulator, too.
-        if worst_location(&seen.measurements, None, &about) == Location::UserSpace {
+        let check = Check::of(&calls, CALLS_OF_A_CHECK, false);
+        // A proof of user space holds in an emulator as well.
+        if worst_location(&check.measurements, None, &about) == Location::UserSpace {
             return Ok(());
         }
     }
-    let Verdict {
-        location,
-        cause,
-        verdict,
-        ..
-    } = Verdict::of(&reads, &about, CALLS[0], false);
-    if location == Location::UserSpace {
-        Ok(())
-    } else {
-        Err(Finding {
-            location,
-            cause,
-            message: verdict,
-        })
+    let verdict = Verdict::of(&calls, &about, CALLS_OF_A_CHECK, false);
+    if verdict.location == Location::UserSpace {
+        return Ok(());
     }
+    Err(Finding {
+        location: verdict.location,
+        cause: verdict.cause,
+        message: verdict.sentence,
+    })
 }
 
 /// How long a kernel gets to choose its clock source. gVisor takes 0.9 to 1.2 s.
-const PATIENCE: Duration = Duration::from_millis(1500);
+const SETTLING: Duration = Duration::from_millis(1500);
 
-/// Reads that were examined, and what that means for those that the verdict is about.
+/// A check of some calls, and what it means for those that the sentence is about.
 struct Verdict {
     platform: Platform,
-    seen: Check,
+    check: Check,
     location: Location,
     cause: Cause,
-    verdict: String,
+    sentence: String,
 }
 
 impl Verdict {
-    /// Examines reads once the clock source is settled: later if the kernel has just started, and
+    /// Checks calls once the clock source is settled: later if the kernel has just started, and
     /// again if it changed meanwhile. A proof holds for one moment only.
-    fn of(reads: &[Call], about: &[Call], calls: u32, is_timed: bool) -> Self {
-        let mut platform = Platform::look();
+    fn of(calls: &[Call], about: &[Call], on_each_cpu: u32, is_timed: bool) -> Self {
+        let before = Platform::look();
         if platform::is_counter_fatal() {
-            let (seen, location, cause) = (Check::default(), Location::Unknown, Cause::Refused);
             return Self {
-                platform,
-                seen,
-                location,
-                cause,
-                verdict: FATAL_COUNTER.into(),
+                platform: before,
+                check: Check::default(),
+                location: Location::Unknown,
+                cause: Cause::Refused,
+                sentence: FATAL_COUNTER.into(),
             };
         }
-        if platform.is_settling() {
-            thread::sleep(PATIENCE);
+        if before.is_settling() {
+            thread::sleep(SETTLING);
         }
-        let mut seen = Check::of(reads, calls, is_timed);
-        let before = mem::replace(&mut platform, Platform::look())
-            .clock_source
-            .current;
-        if seen.is_of_two_states() || platform.clock_source.current != before {
-            seen = Check::of(reads, calls, is_timed);
+        let mut check = Check::of(calls, on_each_cpu, is_timed);
+        let platform = Platform::look();
+        let is_same_source = platform.clock_source.current == before.clock_source.current;
+        if !is_same_source || check.is_of_two_states() {
+            check = Check::of(calls, on_each_cpu, is_timed);
         }
-        let location = worst_location(&seen.measurements, platform.supervisor, about);
-        let (cause, verdict) = verdict::verdict(&platform, &seen, about);
+        let location = worst_location(&check.measurements, platform.supervisor, about);
+        let (cause, sentence) = verdict::verdict(&platform, &check, about);
         Self {
             platform,
-            seen,
+            check,
             location,
             cause,
-            verdict,
+            sentence,
         }
     }
 }
 
-fn include(reads: &mut Vec<Call>, more: &[Call]) {
-    for read in more {
-        if !reads.contains(read) {
-            reads.push(*read);
+fn include(calls: &mut Vec<Call>, more: &[Call]) {
+    for call in more {
+        if !calls.contains(call) {
+            calls.push(*call);
         }
     }
 }
@@ -253,7 +252,7 @@ pub fn diagnose() -> io::Result<Diagnosis> {
     diagnose_calls(&Call::USUAL)
 }
 
-/// Diagnoses this process. The verdict is about these reads.
+/// Diagnoses this process. The verdict is about these calls.
 ///
 /// # Errors
 /// As [`diagnose`].
@@ -261,38 +260,23 @@ pub fn diagnose_calls(about: &[Call]) -> io::Result<Diagnosis> {
     if platform::is_counter_fatal() {
         return Err(io::Error::other(FATAL_COUNTER));
     }
-    let mut reads = call::all();
-    include(&mut reads, about);
-    let Verdict {
-        platform,
-        seen,
-        cause,
-        verdict,
-        ..
-    } = Verdict::of(&reads, about, CALLS[1], true);
-    let vdso = Vdso::locate()
-        .as_ref()
-        .map(OwnVdso::of)
-        .map_err(|error| *error);
-    let (
-        routes,
-        Check {
-            measurements,
-            cpus,
-            unproved,
-        },
-    ) = (routes(), seen);
-    let about = about.to_vec();
+    let mut calls = call::all();
+    include(&mut calls, about);
+    let verdict = Verdict::of(&calls, about, CALLS_OF_A_DIAGNOSIS, true);
+    let vdso = match Vdso::locate() {
+        Ok(vdso) => Ok(OwnVdso::of(&vdso)),
+        Err(error) => Err(error),
+    };
     Ok(Diagnosis {
         format: 1,
-        platform,
+        platform: verdict.platform,
         vdso,
-        routes,
-        unproved,
-        cpus,
-        measurements,
-        cause,
-        verdict,
-        about,
+        routes: routes(),
+        unproved: verdict.check.unproved,
+        cpus: verdict.check.cpus,
+        measurements: verdict.check.measurements,
+        cause: verdict.cause,
+        verdict: verdict.sentence,
+        about: about.to_vec(),
     })
 }

@@ -9,7 +9,7 @@ use crate::json::json;
 use crate::process::{living_thread, own_number, text};
 use crate::proof::{Location, Measurement};
 use crate::report::{table, wrapped};
-use crate::{CALLS, Call, ProcessError, ProcessSymbol, ProcessVdso, Verdict};
+use crate::{CALLS_OF_A_CHECK, Call, ProcessError, ProcessSymbol, ProcessVdso, Verdict};
 
 /// The vDSO of another process, and what its clock reads cost.
 ///
@@ -52,7 +52,7 @@ impl ProcessDiagnosis {
         let own_image = own_number().and_then(|own| ProcessVdso::read(own).ok());
         let is_own_image = own_image.is_some_and(|own| own.bytes == vdso.bytes);
         let reads = [Call::COARSE, Call::USUAL].concat();
-        let own = Verdict::of(&reads, &Call::USUAL, CALLS[0], true);
+        let own = Verdict::of(&reads, &Call::USUAL, CALLS_OF_A_CHECK, true);
         let routes = Routes::of_image(&vdso.image());
         let program = fs::read_link(format!("/proc/{thread}/exe")).unwrap_or_default();
         let (location, verdict) = match (routes.map(|routes| routes.clock_gettime), own.location) {
@@ -73,7 +73,7 @@ impl ProcessDiagnosis {
                 Location::Kernel,
                 format!("each clock read is a system call ({reason})."),
             ),
-            (Some(_), location) if is_own_image => (location, own.verdict),
+            (Some(_), location) if is_own_image => (location, own.sentence),
             (Some(_), Location::UserSpace) => {
                 let text = "clock reads likely stay in user space, because the doctor's do: the process has \
                             another vDSO, but all processes share the clock source.";
@@ -83,7 +83,7 @@ impl ProcessDiagnosis {
                 Location::Unknown,
                 format!(
                     "its vDSO is not the doctor's; in the doctor {}",
-                    own.verdict
+                    own.sentence
                 ),
             ),
             (None, _) => (
@@ -91,7 +91,7 @@ impl ProcessDiagnosis {
                 "vdso-time has no table for the architecture of its vDSO.".into(),
             ),
         };
-        let measurements = own.seen.measurements;
+        let measurements = own.check.measurements;
         Ok(Self {
             format: 1,
             name,

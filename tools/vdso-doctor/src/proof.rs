@@ -3,14 +3,15 @@
 //! A route through the vDSO proves nothing: its functions make a system call themselves if they
 //! cannot read the clock. So each function is called, and its system calls are detected.
 
-use vdso_time::vdso::{Functions, Vdso};
+use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, FallbackReason, Route, Routes, clock_getres, routes};
 
 use crate::call::Call;
+use crate::count::{self, Count};
 use crate::json::{json, kebab_case};
 use crate::platform::Supervisor;
 use crate::vdso_call::VdsoCall;
-use crate::{seccomp, timing};
+use crate::{cpus, timing};
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -39,7 +40,7 @@ impl Location {
     }
 }
 
-/// How the place is known.
+/// How the location is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Evidence {
@@ -57,13 +58,13 @@ pub enum Evidence {
 
 json!(Evidence, |evidence| kebab_case(evidence));
 
-/// One read, and what was found out about it.
+/// One call, and what was found out about it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Measurement {
-    /// The read.
+    /// The call.
     pub call: Call,
-    /// Where the read is answered.
+    /// Where the call is answered.
     pub location: Location,
     /// How that is known.
     pub evidence: Evidence,
@@ -71,10 +72,13 @@ pub struct Measurement {
     pub calls: Option<u32>,
     /// How many of them entered the kernel.
     pub entered: Option<u32>,
-    /// Why the read was refused.
+    /// The error, if the call was refused.
     pub error: Option<String>,
-    /// The clock's resolution.
+    /// The clock's resolution, as clock_getres(2) states it.
     pub resolution_ns: Option<i64>,
+    /// The smallest step that the clock was seen to make. A clock whose steps are shorter than a
+    /// read takes makes one of about that time.
+    pub step_ns: Option<i64>,
     /// The cost of a read through the crate.
     pub ns: Option<f64>,
     /// The cost of the system call.
@@ -86,110 +90,128 @@ pub struct Measurement {
 json!(Measurement, |measurement|
     function: measurement.call.function(), clock: measurement.call.clock().map(|clock| format!("{clock:?}")),
     clock_id: measurement.call.clock().map(ClockId::as_raw), location, evidence, calls, entered, error,
-    resolution_ns, ns, syscall_ns
+    resolution_ns, step_ns, ns, syscall_ns
 );
 
 impl Measurement {
-    pub(crate) fn new(read: Call) -> Self {
+    pub(crate) fn new(call: Call) -> Self {
         Self {
-            call: read,
+            call,
             location: Location::Unknown,
             evidence: Evidence::None,
             calls: None,
             entered: None,
             error: None,
             resolution_ns: None,
+            step_ns: None,
             ns: None,
             syscall_ns: None,
             reason: None,
         }
     }
 
-    /// Concludes from how many reads entered the kernel. One that did is a proof, but that none did
+    /// Concludes from how many calls entered the kernel. One that did is a proof, but that none did
     /// is one only if every CPU was tried.
     fn prove(&mut self, calls: u32, entered: u32, is_every_cpu: bool) {
-        (self.calls, self.entered) = (Some(calls), Some(entered));
+        self.calls = Some(calls);
+        self.entered = Some(entered);
         if entered != 0 {
-            (self.location, self.evidence) = (Location::Kernel, Evidence::Proved);
+            self.location = Location::Kernel;
+            self.evidence = Evidence::Proved;
         } else if is_every_cpu {
-            (self.location, self.evidence) = (Location::UserSpace, Evidence::Proved);
+            self.location = Location::UserSpace;
+            self.evidence = Evidence::Proved;
         }
+    }
+
+    /// Returns the location as far as it is known.
+    fn known_location(&self, supervisor: Option<Supervisor>) -> Location {
+        let is_known = matches!(self.evidence, Evidence::Proved | Evidence::Routed);
+        let is_emulated = supervisor.is_some_and(Supervisor::emulates);
+        if !is_known || (self.location == Location::Kernel && is_emulated) {
+            return Location::Unknown;
+        }
+        self.location
     }
 
     /// Returns the cost of a read as a share of the system call's.
     pub(crate) fn ratio(&self) -> Option<f64> {
-        self.ns
-            .zip(self.syscall_ns)
-            .map(|(ns, syscall_ns)| ns / syscall_ns)
+        Some(self.ns? / self.syscall_ns?)
     }
 }
 
-/// What was found out about some reads.
+/// What was found out about some calls.
 #[derive(Default)]
 pub(crate) struct Check {
     pub(crate) measurements: Vec<Measurement>,
     pub(crate) cpus: Vec<usize>,
-    /// Why not every read could be proved.
+    /// Why not every call could be proved.
     pub(crate) unproved: Option<String>,
 }
 
 impl Check {
-    /// Examines reads, by so many calls on each CPU. Only the vDSO's can be proved.
-    pub(crate) fn of(reads: &[Call], calls: u32, is_timed: bool) -> Self {
+    /// Makes so many of each call on each CPU. Only the vDSO's can be proved.
+    pub(crate) fn of(calls: &[Call], on_each_cpu: u32, is_timed: bool) -> Self {
         let routes = routes();
-        let mut this = Self::default();
-        let mut entries = Vec::new();
         let vdso = Vdso::locate();
         let functions = vdso.map(|vdso| vdso.functions()).unwrap_or_default();
-        for read in reads {
-            let (measurement, entry) = examine(*read, &routes, &functions);
-            entries.extend(entry.map(|entry| (this.measurements.len(), entry)));
-            this.measurements.push(measurement);
+        let mut check = Self::default();
+        let mut provable = Vec::new();
+        for call in calls {
+            let measurement = measure_once(*call, &routes);
+            if measurement.evidence == Evidence::None {
+                if let Some(function) = VdsoCall::of(*call, &functions) {
+                    provable.push((check.measurements.len(), function));
+                }
+            }
+            check.measurements.push(measurement);
         }
         // If libc answers, there is nothing to prove.
         if routes.time != Route::Libc && vdso.is_ok() {
-            this.prove(&entries, calls);
+            check.prove(&provable, on_each_cpu);
         }
         if is_timed && timing::has_watch() {
-            this.time(&routes);
+            check.time(&routes);
         }
-        this
+        check
     }
 
-    /// Returns whether the kernel changed where it answers while it was examined: some reads of a
-    /// clock entered it and some did not, or a read that entered it costs much less than the call.
+    /// Returns whether the kernel changed where it answers during the check: some calls for a clock
+    /// entered it and some did not, or a read that entered it costs much less than the system call.
     pub(crate) fn is_of_two_states(&self) -> bool {
-        let is_mixed = |measurement: &Measurement| {
-            measurement.entered != Some(0) && measurement.entered != measurement.calls
-        };
-        let is_cheap =
-            |measurement: &Measurement| measurement.ratio().is_some_and(|ratio| ratio < 0.1);
-        let proved = self
-            .measurements
-            .iter()
-            .filter(|measurement| measurement.evidence == Evidence::Proved);
-        let mut in_kernel = proved.filter(|measurement| measurement.location == Location::Kernel);
-        in_kernel.any(|measurement| is_mixed(measurement) || is_cheap(measurement))
+        for measurement in &self.measurements {
+            let is_proved = measurement.evidence == Evidence::Proved;
+            if !is_proved || measurement.location != Location::Kernel {
+                continue;
+            }
+            let is_mixed = measurement.entered != measurement.calls;
+            if is_mixed || measurement.ratio().is_some_and(|ratio| ratio < 0.1) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Counts the system calls of the functions of these measurements.
-    fn prove(&mut self, entries: &[(usize, VdsoCall)], calls: u32) {
-        let functions: Vec<_> = entries.iter().map(|(_, entry)| *entry).collect();
-        let count = match seccomp::count(&functions, calls) {
+    fn prove(&mut self, provable: &[(usize, VdsoCall)], on_each_cpu: u32) {
+        let functions: Vec<VdsoCall> = provable.iter().map(|(_, function)| *function).collect();
+        let count = match count::count(&functions, on_each_cpu, count::PATIENCE) {
             Ok(count) => count,
             Err(why) => {
                 self.unproved = Some(why);
                 return;
             }
         };
-        if count.cpus.is_empty() {
+        if !count.busy.is_empty() {
+            self.unproved = Some(busy(&count));
+        } else if count.cpus.is_empty() {
             self.unproved = Some(
                 "a sandbox denies sched_getaffinity(2) or sched_setaffinity(2), so not every CPU was tried"
                     .into(),
             );
         }
-        for ((index, _), entered) in entries.iter().zip(count.entered) {
-            self.measurements[*index].prove(count.reads, entered, self.unproved.is_none());
+        for ((index, _), entered) in provable.iter().zip(count.entered) {
+            self.measurements[*index].prove(count.calls, entered, self.unproved.is_none());
         }
         self.cpus = count.cpus;
     }
@@ -202,64 +224,75 @@ impl Check {
     fn time(&mut self, routes: &Routes) {
         let rounded = |value: f64| (value * 1e2).round() / 1e2;
         for measurement in &mut self.measurements {
-            let speed = timing::speed(measurement.call);
-            measurement.ns = speed.map(|speed| rounded(speed.here));
+            if let Call::ClockGettime(clock) = measurement.call {
+                measurement.step_ns = timing::step(clock);
+            }
+            let Some(speed) = timing::speed(measurement.call) else {
+                continue;
+            };
+            measurement.ns = Some(rounded(speed.here));
             // If libc answers, there is no system call of vdso-time to compare with.
-            let is_ours = measurement.call.route(routes) != Route::Libc;
-            let call = speed
-                .and_then(|speed| speed.system_call)
-                .filter(|_| is_ours);
-            measurement.syscall_ns = call.map(rounded);
+            if measurement.call.route(routes) != Route::Libc {
+                measurement.syscall_ns = speed.system_call.map(rounded);
+            }
         }
     }
 }
 
-/// Returns the worst location of these reads. A system call in an emulator or under valgrind says
+/// Returns which CPUs could not be tried, and what to do.
+fn busy(count: &Count) -> String {
+    let others = cpus::list(&count.busy);
+    let advice = if count.cpus.is_empty() {
+        String::new()
+    } else {
+        let rest = cpus::list(&count.cpus);
+        format!(". To leave it out, run `taskset -c {rest} vdso-doctor`")
+    };
+    format!(
+        "CPU {others} could not be tried, because a program of real-time priority seems to hold it{advice}"
+    )
+}
+
+/// Returns the worst location of these calls. A system call in an emulator or under valgrind says
 /// nothing about the kernel's vDSO.
 pub(crate) fn worst_location(
     measurements: &[Measurement],
     supervisor: Option<Supervisor>,
-    reads: &[Call],
+    calls: &[Call],
 ) -> Location {
-    let of = |read: &Call| {
-        let measurement = measurements
-            .iter()
-            .find(|measurement| measurement.call == *read);
-        match measurement.map(|measurement| (measurement.location, measurement.evidence)) {
-            Some((Location::Kernel, _)) if supervisor.is_some_and(Supervisor::emulates) => {
-                Location::Unknown
-            }
-            Some((location, Evidence::Proved | Evidence::Routed)) => location,
-            _ => Location::Unknown,
+    let mut worst = Location::UserSpace;
+    for call in calls {
+        let known = measurements.iter().find(|known| known.call == *call);
+        match known.map_or(Location::Unknown, |known| known.known_location(supervisor)) {
+            Location::Kernel => return Location::Kernel,
+            Location::Unknown => worst = Location::Unknown,
+            Location::UserSpace => {}
         }
-    };
-    let locations: Vec<_> = reads.iter().map(of).collect();
-    let worst = [Location::Kernel, Location::Unknown]
-        .into_iter()
-        .find(|location| locations.contains(location));
-    worst.unwrap_or(Location::UserSpace)
+    }
+    worst
 }
 
-/// Makes a read once. Returns the vDSO's function if it answered.
-fn examine(read: Call, routes: &Routes, functions: &Functions) -> (Measurement, Option<VdsoCall>) {
-    let mut seen = Measurement::new(read);
-    let answer = read.make();
-    if let (Call::ClockGettime(clock), Ok(())) = (read, answer) {
-        seen.resolution_ns = clock_getres(clock)
-            .ok()
-            .map(|resolution| resolution.as_nanos() as i64);
+/// Makes a call once, and concludes from its route and its answer. There is no evidence yet if the
+/// vDSO answers.
+fn measure_once(call: Call, routes: &Routes) -> Measurement {
+    let mut measurement = Measurement::new(call);
+    let answer = call.make();
+    if let (Call::ClockGettime(clock), Ok(())) = (call, answer) {
+        if let Ok(resolution) = clock_getres(clock) {
+            measurement.resolution_ns = Some(resolution.as_nanos() as i64);
+        }
     }
-    (seen.location, seen.evidence) = match (read.route(routes), answer) {
-        (Route::Libc, _) => (Location::Unknown, Evidence::Libc),
-        (_, Err(error)) => {
-            seen.error = Some(error.to_string());
-            (Location::Kernel, Evidence::Refused)
-        }
-        (Route::Syscall { reason, .. }, Ok(())) => {
-            seen.reason = Some(reason);
-            (Location::Kernel, Evidence::Routed)
-        }
-        _ => return (seen, VdsoCall::of(read, functions)),
-    };
-    (seen, None)
+    let route = call.route(routes);
+    if route == Route::Libc {
+        measurement.evidence = Evidence::Libc;
+    } else if let Err(error) = answer {
+        measurement.error = Some(error.to_string());
+        measurement.location = Location::Kernel;
+        measurement.evidence = Evidence::Refused;
+    } else if let Route::Syscall { reason, .. } = route {
+        measurement.reason = Some(reason);
+        measurement.location = Location::Kernel;
+        measurement.evidence = Evidence::Routed;
+    }
+    measurement
 }

@@ -98,7 +98,7 @@ impl Diagnosis {
             1 => "1 CPU".into(),
             cpus => format!("each of {cpus} CPUs"),
         };
-        let calls = crate::CALLS[1];
+        let calls = crate::CALLS_OF_A_DIAGNOSIS;
         match &self.unproved {
             _ if self.routes.time == Route::Libc => {
                 "libc answers each read; it is unknown where".into()

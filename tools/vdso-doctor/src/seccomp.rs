@@ -1,27 +1,20 @@
-//! A thread whose clock calls fail with an error number that no clock call has. If the vDSO's
-//! function returns that number, it asked the kernel.
+//! A filter under which the clock calls of one thread fail with an error number that no clock call
+//! has.
 //!
-//! A filter belongs to one thread and cannot be removed, so the thread ends after its reads. The
-//! calling thread keeps its CPUs, its signal mask and its privileges.
+//! A filter cannot be removed, so the thread ends after its calls.
 
-#![allow(
-    unsafe_code,
-    reason = "prctl(2) and sched_setaffinity(2) are called here"
-)]
+#![allow(unsafe_code, reason = "prctl(2) is called here")]
 
-use std::ffi::{c_int, c_long, c_ulong};
+use std::ffi::{c_int, c_long};
 use std::mem::offset_of;
-use std::thread;
 
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use vdso_time::{ClockId, syscall};
 
-use crate::vdso_call::VdsoCall;
-
 /// "Exchange full".
-const MARK: c_int = libc::EXFULL;
+pub(crate) const MARK: c_int = libc::EXFULL;
 
 /// Every system call, old and new, that can answer one of the functions.
 const CLOCK_CALLS: &[c_long] = &[
@@ -38,37 +31,19 @@ const CLOCK_CALLS: &[c_long] = &[
     406,
 ];
 
-/// What the thread found out.
-pub(crate) struct Count {
-    /// The CPUs on which the reads were made; empty if a sandbox does not let the thread move.
-    pub(crate) cpus: Vec<usize>,
-    /// How many reads of each function were made.
-    pub(crate) reads: u32,
-    /// How many of them made a system call.
-    pub(crate) entered: Vec<u32>,
-}
-
-/// Calls each function so many times on each CPU that the calling thread may use. The error says
-/// why nothing can be proved.
-pub(crate) fn count(entries: &[VdsoCall], on_each_cpu: u32) -> Result<Count, String> {
-    thread::scope(|scope| {
-        let work = || {
-            block_signals();
-            install().map_err(|error| {
-                format!("the kernel or a sandbox denies seccomp filters ({error})")
-            })?;
-            let answer = syscall::clock_gettime(ClockId::MONOTONIC);
-            if answer.err() != vdso_time::Errno::from_raw_os_error(MARK) {
-                return Err("a seccomp filter does not stop a clock call here".into());
-            }
-            Ok(call_on_each_cpu(entries, on_each_cpu))
-        };
-        let thread = thread::Builder::new().spawn_scoped(scope, work);
-        let thread = thread.map_err(|error| format!("a thread cannot be started ({error})"))?;
-        thread
-            .join()
-            .unwrap_or_else(|_| Err("the thread that makes the reads failed".into()))
-    })
+/// Makes the clock calls of the calling thread fail with [`MARK`]. The error says why they do not.
+pub(crate) fn deny_clock_calls() -> Result<(), String> {
+    block_signals();
+    if let Err(error) = install() {
+        return Err(format!(
+            "the kernel or a sandbox denies seccomp filters ({error})"
+        ));
+    }
+    let answer = syscall::clock_gettime(ClockId::MONOTONIC);
+    if answer.err() != vdso_time::Errno::from_raw_os_error(MARK) {
+        return Err("a seccomp filter does not stop a clock call here".into());
+    }
+    Ok(())
 }
 
 /// Blocks signals, whose handlers then run in other threads and can read the clock there. A fault
@@ -92,21 +67,18 @@ fn install() -> Result<(), Errno> {
         k,
     };
     let number = offset_of!(libc::seccomp_data, nr) as u32;
-    let mut filter = vec![statement(
-        libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
-        number,
-    )];
+    let load = statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, number);
+    let deny = statement(libc::BPF_RET, libc::SECCOMP_RET_ERRNO | MARK as u32);
+    let allow = statement(libc::BPF_RET, libc::SECCOMP_RET_ALLOW);
+    let mut filter = vec![load];
     for call in CLOCK_CALLS {
-        let is_other = libc::sock_filter {
+        let skip_if_other = libc::sock_filter {
             jf: 1,
             ..statement(libc::BPF_JMP | libc::BPF_JEQ, *call as u32)
         };
-        filter.extend([
-            is_other,
-            statement(libc::BPF_RET, libc::SECCOMP_RET_ERRNO | MARK as u32),
-        ]);
+        filter.extend([skip_if_other, deny]);
     }
-    filter.push(statement(libc::BPF_RET, libc::SECCOMP_RET_ALLOW));
+    filter.push(allow);
     let program = libc::sock_fprog {
         len: filter.len() as u16,
         filter: filter.as_mut_ptr(),
@@ -120,63 +92,6 @@ fn install() -> Result<(), Errno> {
             &raw const program,
         )
     };
-    Errno::result(set).map(drop)
-}
-
-fn call_on_each_cpu(entries: &[VdsoCall], calls: u32) -> Count {
-    let mut count = Count {
-        cpus: Vec::new(),
-        reads: 0,
-        entered: vec![0; entries.len()],
-    };
-    let mut call_here = || {
-        count.reads += calls;
-        for (entry, entered) in entries.iter().zip(&mut count.entered) {
-            // powerpc's vDSO returns a positive error number. What time() returns are seconds.
-            let asks_kernel = || match entry.call() {
-                seconds if entry.returns_time() => seconds == -i64::from(MARK),
-                answer => answer.unsigned_abs() == MARK as u64,
-            };
-            *entered += (0..calls).filter(|_| asks_kernel()).count() as u32;
-        }
-    };
-    let allowed = allowed();
-    // A CPU that went offline meanwhile is left out.
-    let moved = allowed
-        .iter()
-        .copied()
-        .filter(|cpu| pin(*cpu))
-        .inspect(|_| call_here());
-    count.cpus = moved.collect();
-    if count.cpus.is_empty() {
-        call_here();
-        // A thread with one CPU need not be moved.
-        count
-            .cpus
-            .extend(allowed.first().filter(|_| allowed.len() == 1));
-    }
-    count
-}
-
-/// A set of CPUs, as the kernel has it. The kernel refuses one with less room than it has CPUs, and
-/// libc's `cpu_set_t` has room for 1024. No kernel is built for more than 8192.
-type CpuSet = [c_ulong; CPUS / BITS];
-const CPUS: usize = 8192;
-const BITS: usize = c_ulong::BITS as usize;
-
-/// Returns the CPUs on which this thread may run. None if that is not known.
-fn allowed() -> Vec<usize> {
-    let mut set: CpuSet = [0; CPUS / BITS];
-    // SAFETY: the kernel writes at most the bytes of the set.
-    let got = unsafe { libc::sched_getaffinity(0, size_of_val(&set), set.as_mut_ptr().cast()) };
-    let is_set = |cpu: &usize| set[cpu / BITS] >> (cpu % BITS) & 1 == 1;
-    (0..CPUS).filter(|cpu| got == 0 && is_set(cpu)).collect()
-}
-
-/// Moves this thread to a CPU.
-fn pin(cpu: usize) -> bool {
-    let mut one: CpuSet = [0; CPUS / BITS];
-    one[cpu / BITS] = 1 << (cpu % BITS);
-    // SAFETY: the kernel reads the bytes of the set.
-    unsafe { libc::sched_setaffinity(0, size_of_val(&one), one.as_ptr().cast()) == 0 }
+    Errno::result(set)?;
+    Ok(())
 }

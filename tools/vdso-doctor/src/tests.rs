@@ -3,15 +3,20 @@
 use std::env::consts::ARCH;
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use test_support::{child, filter, has_proc, not_run_here};
 use vdso_time::__private::NATIVE;
 use vdso_time::vdso::{Functions, VdsoFn};
 
+use crate::count::{NO_TIME, PATIENCE, count};
+use crate::cpus;
 use crate::platform::{is_name, read, supervisor};
 use crate::process_report::is_emulator;
 use crate::vdso_call::VdsoCall;
-use crate::{Call, Cause, Evidence, Location, Platform, Supervisor, check, diagnose, seccomp};
+use crate::{Call, Cause, Evidence, Location, Platform, Supervisor, check, diagnose};
 
 /// Programs that read the JSON compare these words.
 #[test]
@@ -27,13 +32,74 @@ fn a_wall_clock_54_seconds_after_the_epoch_is_no_system_call() {
     extern "C" fn time(_: *mut i64) -> i64 {
         libc::EXFULL.into()
     }
-    let mut functions = Functions::default();
-    functions.time = Some(VdsoFn::Time64(time));
-    let function = VdsoCall::of(Call::Time, &functions).expect("a function");
-    match seccomp::count(&[function], 1) {
+    match count(&[answered_by(time)], 1, PATIENCE) {
         Ok(count) => assert_eq!(count.entered, [0]),
         Err(why) => not_run_here(why),
     }
+}
+
+/// Returns the call that this function answers.
+fn answered_by(time: extern "C" fn(*mut i64) -> i64) -> VdsoCall {
+    let mut functions = Functions::default();
+    functions.time = Some(VdsoFn::Time64(time));
+    VdsoCall::of(Call::Time, &functions).expect("a function")
+}
+
+/// As long as the kernel keeps this thread on the last CPU, it does not get on, as beside a thread
+/// of real-time priority.
+extern "C" fn waits_on_the_last_cpu(_: *mut i64) -> i64 {
+    let last = LAST_CPU.load(Ordering::Relaxed);
+    while cpus::allowed() == [last] {
+        thread::yield_now();
+    }
+    0
+}
+
+static LAST_CPU: AtomicUsize = AtomicUsize::new(0);
+
+#[test]
+fn a_cpu_that_is_not_given_away_is_left_out_after_some_time() {
+    let allowed = cpus::allowed();
+    let [others @ .., last] = &*allowed else {
+        return not_run("sched_getaffinity(2) is denied");
+    };
+    if others.is_empty() {
+        return not_run("one CPU");
+    }
+    LAST_CPU.store(*last, Ordering::Relaxed);
+    let function = answered_by(waits_on_the_last_cpu);
+    match count(&[function], 1, Duration::from_millis(200)) {
+        // On a machine that has no time for this test, further CPUs are left out.
+        Ok(count) => {
+            assert!(count.busy.contains(last), "{:?}", count.busy);
+            assert!(!count.cpus.contains(last), "{:?}", count.cpus);
+            assert_eq!(count.cpus.len() + count.busy.len(), allowed.len());
+        }
+        Err(why) => {
+            assert_ne!(why, NO_TIME);
+            not_run_here(Need::Seccomp, why);
+        }
+    }
+}
+
+extern "C" fn waits_for_the_end(_: *mut i64) -> i64 {
+    while !IS_OVER.load(Ordering::Relaxed) {
+        thread::yield_now();
+    }
+    0
+}
+
+static IS_OVER: AtomicBool = AtomicBool::new(false);
+
+#[test]
+fn a_thread_that_never_answers_is_not_waited_for() {
+    let seen = count(
+        &[answered_by(waits_for_the_end)],
+        1,
+        Duration::from_millis(20),
+    );
+    IS_OVER.store(true, Ordering::Relaxed);
+    assert!(seen.is_err(), "{:?}", seen.map(|count| count.cpus));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use vdso_time::{Cpu, Errno, Instant, Timespec, Timeval, syscall};
+use vdso_time::{ClockId, Cpu, Errno, Instant, Timespec, Timeval, syscall};
 
 use crate::call::Call;
 
@@ -28,16 +28,58 @@ const MOST_READS: u32 = 1 << 20;
 /// clock source is the timer's ticks. One look proves nothing if it was preempted, so it takes
 /// five.
 pub(crate) fn has_watch() -> bool {
-    let step = || {
-        let start = Instant::try_now().ok()?;
-        let next = (0..MOST_READS)
-            .map_while(|_| Instant::try_now().ok())
-            .find(|now| *now != start)?;
-        Some(next.duration_since(start).as_secs_f64() * 1e9)
-    };
-    (0..5)
-        .filter_map(|_| step())
-        .any(|step| step < ROUND_NANOS / 10.0)
+    (0..5).any(|_| first_step().is_some_and(|step| step < ROUND_NANOS / 10.0))
+}
+
+/// Returns how far `CLOCK_MONOTONIC` goes when it next changes.
+fn first_step() -> Option<f64> {
+    let start = Instant::try_now().ok()?;
+    for _ in 0..MOST_READS {
+        let now = Instant::try_now().ok()?;
+        if now != start {
+            return Some(now.duration_since(start).as_secs_f64() * 1e9);
+        }
+    }
+    None
+}
+
+/// Returns the smallest step that a clock was seen to make, in nanoseconds.
+///
+/// A clock of the timer's ticks makes one in at most 10 ms, so the search takes a little longer.
+pub(crate) fn step(clock: ClockId) -> Option<i64> {
+    const STEPS: u32 = 100;
+    const SEARCH_NANOS: f64 = 12e6;
+    let start = Instant::try_now().ok()?;
+    let mut last = nanos(clock)?;
+    let mut smallest = None;
+    let mut steps = 0;
+    while steps < STEPS {
+        for _ in 0..100 {
+            let now = nanos(clock)?;
+            let step = now - last;
+            last = now;
+            // The wall clock can be set back.
+            if step > 0 {
+                steps += 1;
+                smallest = Some(smallest.map_or(step, |smallest: i64| smallest.min(step)));
+            }
+        }
+        if nanos_since(start)? > SEARCH_NANOS {
+            break;
+        }
+    }
+    smallest
+}
+
+fn nanos(clock: ClockId) -> Option<i64> {
+    Some(vdso_time::clock_gettime(clock).ok()?.as_nanos() as i64)
+}
+
+/// Returns the nanoseconds since an instant. Another thread may deny the clock to all threads
+/// meanwhile.
+fn nanos_since(start: Instant) -> Option<f64> {
+    let now = Instant::try_now().ok()?;
+    Some(now.duration_since(start).as_secs_f64() * 1e9)
 }
 
 /// Times a read. Returns nothing if it fails.
@@ -71,21 +113,28 @@ pub(crate) fn speed(read: Call) -> Option<Speed> {
 fn compare(here: impl Fn() -> Answer, in_kernel: impl Fn() -> Answer) -> Option<Speed> {
     here().ok()?;
     let is_allowed = in_kernel().is_ok();
-    let (many, few) = (reads_in_a_round(&here)?, reads_in_a_round(&in_kernel)?);
-    let mut rounds = [[0.0; 2]; ROUNDS];
-    for [of_here, of_kernel] in &mut rounds {
-        *of_here = total(many, &here)? / f64::from(many);
-        *of_kernel = total(few, &in_kernel)? / f64::from(few);
+    let many = reads_in_a_round(&here)?;
+    let few = reads_in_a_round(&in_kernel)?;
+    let mut costs_here = [0.0; ROUNDS];
+    let mut costs_in_kernel = [0.0; ROUNDS];
+    for round in 0..ROUNDS {
+        costs_here[round] = total(many, &here)? / f64::from(many);
+        costs_in_kernel[round] = total(few, &in_kernel)? / f64::from(few);
     }
-    let median = |way: usize| {
-        let mut costs = rounds.map(|round| round[way]);
-        costs.sort_by(f64::total_cmp);
-        costs[ROUNDS / 2]
+    let system_call = if is_allowed {
+        Some(median(costs_in_kernel))
+    } else {
+        None
     };
     Some(Speed {
-        here: median(0),
-        system_call: is_allowed.then(|| median(1)),
+        here: median(costs_here),
+        system_call,
     })
+}
+
+fn median(mut costs: [f64; ROUNDS]) -> f64 {
+    costs.sort_by(f64::total_cmp);
+    costs[ROUNDS / 2]
 }
 
 fn reads_in_a_round(read: impl Fn() -> Answer) -> Option<u32> {
@@ -96,12 +145,11 @@ fn reads_in_a_round(read: impl Fn() -> Answer) -> Option<u32> {
     Some(reads)
 }
 
-/// Returns the nanoseconds of so many reads. Another thread may deny the watch to all threads
-/// meanwhile.
+/// Returns the nanoseconds of so many reads.
 fn total(reads: u32, read: impl Fn() -> Answer) -> Option<f64> {
     let start = Instant::try_now().ok()?;
     for _ in 0..reads {
         black_box(read().unwrap_or_default());
     }
-    Some(Instant::try_now().ok()?.duration_since(start).as_secs_f64() * 1e9)
+    nanos_since(start)
 }

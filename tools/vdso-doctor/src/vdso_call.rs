@@ -17,10 +17,10 @@ pub(crate) struct VdsoCall {
 }
 
 impl VdsoCall {
-    /// Returns the function that answers a read.
-    pub(crate) fn of(read: Call, functions: &Functions) -> Option<Self> {
+    /// Returns the function that answers a call.
+    pub(crate) fn of(call: Call, functions: &Functions) -> Option<Self> {
         // If a function has no symbol of its own, clock_gettime answers it, as in vdso-time.
-        let (pointer, clock) = match read {
+        let (pointer, clock) = match call {
             Call::Time => (functions.time, ClockId::REALTIME_COARSE),
             Call::Gettimeofday => (functions.gettimeofday, ClockId::REALTIME),
             Call::Getcpu => (functions.getcpu, ClockId::REALTIME),
@@ -41,21 +41,22 @@ impl VdsoCall {
     /// Calls the function, and returns what it does: seconds, 0, or a negated error number.
     #[inline]
     pub(crate) fn call(self) -> i64 {
-        let (mut first, mut second) = ([0_u64; 2], 0_u32);
+        let mut first = [0_u64; 2];
+        let mut second = 0_u32;
         let first = &raw mut first;
         match self.pointer {
             // SAFETY: the vDSO stays mapped, and `first` has room for a time.
             VdsoFn::Timespec64(read) => unsafe { read(self.clock, first.cast()) }.into(),
             // SAFETY: as above.
             VdsoFn::Timespec32(read) => unsafe { read(self.clock, first.cast()) }.into(),
-            // SAFETY: as above. The time zone may be null.
             VdsoFn::Timeval64(gettimeofday) => {
+                // SAFETY: as above. The time zone may be null.
                 unsafe { gettimeofday(first.cast(), null_mut()) }.into()
             }
             // SAFETY: as above.
             VdsoFn::Time64(time) => unsafe { time(first.cast()) },
-            // SAFETY: as above. The third pointer may be null.
             VdsoFn::Getcpu(getcpu) => {
+                // SAFETY: as above. The third pointer may be null.
                 unsafe { getcpu(first.cast(), &raw mut second, null_mut()) }.into()
             }
             _ => 0,

@@ -57,8 +57,11 @@ const MONOTONIC: Call = Call::ClockGettime(ClockId::MONOTONIC);
 const SLOW: f64 = 0.8;
 
 /// Returns the cause and the sentence for these reads.
-pub(crate) fn verdict(platform: &Platform, seen: &Check, reads: &[Call]) -> (Cause, String) {
-    let facts = Facts { platform, seen };
+pub(crate) fn verdict(platform: &Platform, check: &Check, reads: &[Call]) -> (Cause, String) {
+    let facts = Facts {
+        platform,
+        seen: check,
+    };
     let (subject, stays) = match reads {
         [] => return (Cause::Fine, "no read was named.".into()),
         [one] => (one.to_string(), "stays"),

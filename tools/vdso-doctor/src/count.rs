@@ -1,0 +1,227 @@
+//! Counts the system calls of the vDSO's functions, on each CPU.
+//!
+//! A thread of its own makes the calls, because a filter belongs to one thread and cannot be
+//! removed. The calling thread keeps its CPUs, its signal mask and its privileges. It moves the
+//! other thread from CPU to CPU:
+//!
+//! ```text
+//! for each CPU that this thread may use
+//!     move the other thread there, and tell it to make its calls
+//!     wait for its answer, for a limited time
+//!     if there is none: the CPU could not be tried; let the other thread run anywhere and wait again
+//! ```
+//!
+//! The wait is limited, because a thread of real-time priority may hold a CPU as long as it likes.
+//! Before Linux 6.12, and with `kernel.sched_rt_runtime_us` at -1, no other thread ever runs there.
+//! A thread that waits for such a CPU runs again once another thread has moved it away.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::unistd::{Pid, gettid, pipe2};
+
+use crate::cpus;
+use crate::seccomp::{MARK, deny_clock_calls};
+use crate::vdso_call::VdsoCall;
+
+/// What was found out.
+#[derive(Default)]
+pub(crate) struct Count {
+    /// The CPUs on which the calls were made; empty if a sandbox does not let the thread move.
+    pub(crate) cpus: Vec<usize>,
+    /// The CPUs that other programs did not give away.
+    pub(crate) busy: Vec<usize>,
+    /// How many calls of each function were made.
+    pub(crate) calls: u32,
+    /// How many of them made a system call.
+    pub(crate) entered: Vec<u32>,
+}
+
+/// How long to wait for the first CPU that is not given away. The next ones get half of the time
+/// each, so that all of them together take less than twice as long.
+///
+/// With the usual throttling, a thread of real-time priority leaves others 50 ms in each second.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Calls each function so many times on each CPU that the calling thread may use. The error says
+/// why nothing can be proved.
+pub(crate) fn count(
+    functions: &[VdsoCall],
+    on_each_cpu: u32,
+    mut patience: Duration,
+) -> Result<Count, String> {
+    let allowed = cpus::allowed();
+    let caller = Caller::start(functions, on_each_cpu, patience)?;
+    let mut count = Count {
+        entered: vec![0; functions.len()],
+        ..Count::default()
+    };
+    for cpu in &allowed {
+        // A CPU that went offline meanwhile is left out.
+        if !cpus::restrict(caller.thread, &[*cpu]) {
+            continue;
+        }
+        caller.make_calls();
+        let mut answer = caller.answer(patience);
+        let is_busy = answer.is_none();
+        if is_busy {
+            cpus::restrict(caller.thread, &allowed);
+            answer = caller.answer(patience);
+            patience /= 2;
+        }
+        let Some(entered) = answer else {
+            return Err(NO_TIME.into());
+        };
+        count.add(on_each_cpu, &entered);
+        if is_busy {
+            count.busy.push(*cpu);
+        } else {
+            count.cpus.push(*cpu);
+        }
+    }
+    if count.calls == 0 {
+        caller.make_calls();
+        let Some(entered) = caller.answer(patience) else {
+            return Err(NO_TIME.into());
+        };
+        count.add(on_each_cpu, &entered);
+        // A thread with one CPU need not be moved.
+        if let [only] = *allowed {
+            count.cpus.push(only);
+        }
+    }
+    caller.end();
+    Ok(count)
+}
+
+pub(crate) const NO_TIME: &str =
+    "other programs left no CPU time to the thread that makes the calls";
+
+impl Count {
+    fn add(&mut self, calls: u32, entered: &[u32]) {
+        self.calls += calls;
+        for (sum, entered) in self.entered.iter_mut().zip(entered) {
+            *sum += entered;
+        }
+    }
+}
+
+/// The thread that makes the calls, as the other one sees it.
+struct Caller {
+    thread: Pid,
+    orders: Sender<()>,
+    answers: Receiver<Answer>,
+    /// Has a byte for each answer. The receiver alone cannot wait for a limited time where a
+    /// sandbox denies the clock: std reads the clock for that, and panics.
+    bell: File,
+    handle: thread::JoinHandle<()>,
+}
+
+enum Answer {
+    Ready(Pid),
+    CannotDeny(String),
+    Entered(Vec<u32>),
+}
+
+impl Caller {
+    /// Starts the thread, which denies itself the clock calls.
+    fn start(functions: &[VdsoCall], calls: u32, patience: Duration) -> Result<Self, String> {
+        let functions = functions.to_vec();
+        let (bell, rope) =
+            pipe2(OFlag::O_CLOEXEC).map_err(|error| format!("a pipe cannot be made ({error})"))?;
+        let mut rope = File::from(rope);
+        let (orders, next_order) = mpsc::channel();
+        let (answer, answers) = mpsc::channel();
+        let mut send = move |what| {
+            // Nobody listens any more if the other thread gave up.
+            let _ = answer.send(what);
+            let _ = rope.write_all(&[0]);
+        };
+        let work = move || {
+            if let Err(why) = deny_clock_calls() {
+                return send(Answer::CannotDeny(why));
+            }
+            send(Answer::Ready(gettid()));
+            for () in next_order {
+                send(Answer::Entered(call_all(&functions, calls)));
+            }
+        };
+        let handle = thread::Builder::new()
+            .spawn(work)
+            .map_err(|error| format!("a thread cannot be started ({error})"))?;
+        let mut caller = Self {
+            thread: Pid::from_raw(0),
+            orders,
+            answers,
+            bell: File::from(bell),
+            handle,
+        };
+        match caller.receive(patience) {
+            Some(Answer::Ready(thread)) => caller.thread = thread,
+            Some(Answer::CannotDeny(why)) => {
+                caller.end();
+                return Err(why);
+            }
+            Some(Answer::Entered(_)) | None => return Err(NO_TIME.into()),
+        }
+        Ok(caller)
+    }
+
+    fn make_calls(&self) {
+        // The thread waits for orders as long as there is a sender.
+        let _ = self.orders.send(());
+    }
+
+    /// Returns how many calls of each function entered the kernel, or nothing after this time.
+    fn answer(&self, patience: Duration) -> Option<Vec<u32>> {
+        match self.receive(patience) {
+            Some(Answer::Entered(entered)) => Some(entered),
+            _ => None,
+        }
+    }
+
+    fn receive(&self, patience: Duration) -> Option<Answer> {
+        let timeout = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
+        let mut bell = [PollFd::new(self.bell.as_fd(), PollFlags::POLLIN)];
+        let mut rings = poll(&mut bell, timeout);
+        while rings == Err(Errno::EINTR) {
+            rings = poll(&mut bell, timeout);
+        }
+        if rings != Ok(1) {
+            return None;
+        }
+        (&self.bell).read_exact(&mut [0]).ok()?;
+        self.answers.try_recv().ok()
+    }
+
+    /// Ends the thread, which has answered and so needs no time to speak of.
+    fn end(self) {
+        drop(self.orders);
+        let _ = self.handle.join();
+    }
+}
+
+/// Calls each function, and counts the calls that asked the kernel.
+fn call_all(functions: &[VdsoCall], calls: u32) -> Vec<u32> {
+    let mut entered = vec![0; functions.len()];
+    for (function, entered) in functions.iter().zip(&mut entered) {
+        for _ in 0..calls {
+            let answer = function.call();
+            // What time() returns are seconds. powerpc's vDSO returns a positive error number.
+            let asked_kernel = if function.returns_time() {
+                answer == -i64::from(MARK)
+            } else {
+                answer.unsigned_abs() == MARK as u64
+            };
+            *entered += u32::from(asked_kernel);
+        }
+    }
+    entered
+}
