@@ -61,10 +61,10 @@ static LAST_CPU: AtomicUsize = AtomicUsize::new(0);
 fn a_cpu_that_is_not_given_away_is_left_out_after_some_time() {
     let allowed = cpus::allowed();
     let [others @ .., last] = &*allowed else {
-        return not_run("sched_getaffinity(2) is denied");
+        return not_run_here("sched_getaffinity(2) is denied");
     };
     if others.is_empty() {
-        return not_run("one CPU");
+        return not_run_here("one CPU");
     }
     LAST_CPU.store(*last, Ordering::Relaxed);
     let function = answered_by(waits_on_the_last_cpu);
@@ -77,7 +77,7 @@ fn a_cpu_that_is_not_given_away_is_left_out_after_some_time() {
         }
         Err(why) => {
             assert_ne!(why, NO_TIME);
-            not_run_here(Need::Seccomp, why);
+            not_run_here(why);
         }
     }
 }
