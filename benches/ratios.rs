@@ -32,9 +32,9 @@ const BARS: &[Bar] = &[
     both("getcpu()", DIRECT, 1.03),
     // On every CPU a time costs a subtraction, a multiplication, an addition and a comparison more
     // than the bare counter. So the floor is the counter with these, not the bare one.
-    both("counter::monotonic()", LINE, 1.02),
+    both("CounterMonotonicUnordered::now()", LINE, 1.02),
     both("CounterMonotonic::now()", LINE, 1.02),
-    both("counter::realtime()", SYSCALL, 0.14),
+    both("CounterRealtimeUnordered::now()", SYSCALL, 0.14),
     isolated(MAKER, VDSO, 8.0),
     // Between reads of 1 ms the caches stay warm, and a read is short: there is no bar.
     isolated(SPARSE[1].0, RESTED, 1.2),

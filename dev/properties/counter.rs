@@ -155,9 +155,9 @@ mod counter {
     mod hostile;
     mod namespaces;
     mod paravirtual;
-    mod refusals;
     mod slews;
     mod ticks;
+    mod unavailable;
     mod wall;
     mod witness;
     mod world;

@@ -11,7 +11,7 @@ use loom::thread;
 
 use crate::engine::clock::CounterClock;
 use crate::engine::source::Source;
-use crate::engine::status::Refusal;
+use crate::engine::status::Unavailable;
 use crate::{CLOCK, check};
 
 /// A counter of 1 GHz, and a kernel's clock. Every other read of that clock is ahead. loom runs one
@@ -23,7 +23,7 @@ struct Machine {
     point: AtomicU64,
     /// Whether there is one.
     is_shared: AtomicBool,
-    is_refused: AtomicBool,
+    is_unavailable: AtomicBool,
 }
 
 /// How far ahead. A segment without a high-water mark would go back by that.
@@ -60,9 +60,9 @@ impl Source for Arc<Machine> {
         Some(self.pass(10) as i64)
     }
 
-    fn detect(&self) -> Result<(), Refusal> {
-        if self.is_refused.load(Relaxed) {
-            Err(Refusal::ClockSource)
+    fn detect(&self) -> Result<(), Unavailable> {
+        if self.is_unavailable.load(Relaxed) {
+            Err(Unavailable::ClockSource)
         } else {
             Ok(())
         }
@@ -81,13 +81,13 @@ fn read(clock: &Clock) -> u64 {
 
 fn start() -> (Arc<Machine>, Arc<Clock>) {
     let [nanos, reads] = [5_000 * MILLI, 0].map(Unmodelled::new);
-    let [is_shared, is_refused] = [false; 2].map(AtomicBool::new);
+    let [is_shared, is_unavailable] = [false; 2].map(AtomicBool::new);
     let machine = Arc::new(Machine {
         nanos,
         reads,
         point: AtomicU64::new(0),
         is_shared,
-        is_refused,
+        is_unavailable,
     });
     let clock = Arc::new(CounterClock::new(Arc::clone(&machine)));
     CLOCK.set(Arc::as_ptr(&clock).addr());
@@ -145,14 +145,14 @@ fn the_time_never_goes_back_while_the_first_segment_after_a_pause_is_made() {
 
 /// Reads in one thread while the counter is not used, and measures it in another meanwhile.
 #[test]
-fn the_time_never_goes_back_while_a_refused_counter_comes_into_use() {
+fn the_time_never_goes_back_while_a_unavailable_counter_comes_into_use() {
     let used = Arc::new(Unmodelled::new(0));
     let count = Arc::clone(&used);
     check(1, move || {
         let (machine, clock) = start();
-        machine.is_refused.store(true, Relaxed);
+        machine.is_unavailable.store(true, Relaxed);
         read(&clock);
-        machine.is_refused.store(false, Relaxed);
+        machine.is_unavailable.store(false, Relaxed);
         machine.pass(9_999 * MILLI); // the kernel will soon be asked again
         machine.is_shared.store(true, Relaxed);
         let other = Arc::clone(&clock);
@@ -169,7 +169,7 @@ fn the_time_never_goes_back_while_a_refused_counter_comes_into_use() {
             read(&clock);
         }
         thread.join().unwrap();
-        count.fetch_add(clock.statistics().segments, Relaxed);
+        count.fetch_add(clock.load().segments, Relaxed);
     });
     assert!(used.load(Relaxed) > 0);
 }

@@ -28,7 +28,7 @@ const CONTENDERS: [(&str, Loop); 5] = [
         (0..calls).for_each(|_| clock_gettime(ClockId::MONOTONIC).keep())
     }),
     (COUNTER, |calls| {
-        (0..calls).for_each(|_| keep(counter::monotonic().as_nanos()))
+        (0..calls).for_each(|_| keep(counter::CounterMonotonicUnordered::now().as_nanos()))
     }),
     ("std", |calls| (0..calls).for_each(|_| keep(Instant::now()))),
     ("quanta", |calls| {
@@ -56,11 +56,11 @@ pub fn print(row: &str, milliseconds: usize) -> Result<(), String> {
     }
     calls::settle();
     for (name, read) in CONTENDERS {
-        let before = counter::statistics();
+        let before = counter::state().statistics;
         let (reads, seconds) = measure(read, threads, length);
         say(row, name, seconds * 1e9 / reads);
         if name == COUNTER {
-            let after = counter::statistics();
+            let after = counter::state().statistics;
             say(
                 row,
                 SEGMENTS,

@@ -30,9 +30,9 @@ pub const CLOCKS: &[(&str, ClockId)] = &[
 
 /// The rows of the counter clock. Their floors are the bare counter and `CLOCK_MONOTONIC`.
 pub const COUNTERS: [&str; 3] = [
-    "counter::monotonic()",
+    "CounterMonotonicUnordered::now()",
     "CounterMonotonic::now()",
-    "counter::realtime()",
+    "CounterRealtimeUnordered::now()",
 ];
 
 /// The row of the system call of `time()`.
@@ -111,7 +111,7 @@ pub fn symbols() -> Vec<(&'static str, &'static str)> {
 pub fn settle() {
     let start = Instant::now();
     while start.elapsed() < Duration::from_millis(50) {
-        counter::monotonic().keep();
+        counter::CounterMonotonicUnordered::now().keep();
     }
 }
 
@@ -196,7 +196,7 @@ fn counters() -> [Row; 3] {
     let [monotonic, ordered, realtime] = COUNTERS;
     [
         row!(monotonic;
-            OURS => counter::monotonic().keep(),
+            OURS => counter::CounterMonotonicUnordered::now().keep(),
             TICKS => ticks().keep(),
             LINE => floor::line(ticks).keep(),
             SYSCALL => syscall::clock_gettime(ClockId::MONOTONIC).keep(),
@@ -207,7 +207,7 @@ fn counters() -> [Row; 3] {
             LINE => floor::line(ticks_ordered).keep(),
         ),
         row!(realtime;
-            OURS => counter::realtime().keep(),
+            OURS => counter::CounterRealtimeUnordered::now().keep(),
             TICKS => ticks().keep(),
             LINE => floor::line(ticks).keep(),
             SYSCALL => syscall::gettimeofday().keep(),

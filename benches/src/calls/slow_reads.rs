@@ -26,7 +26,7 @@ pub const SPARSE: [(&str, u64); 3] = [
     ("a read each 100 ms", 100),
 ];
 /// The row of the clock in a process that cannot learn the kernel's clock source.
-pub const REFUSED: &str = "counter::monotonic(), refused";
+pub const REFUSED: &str = "CounterMonotonicUnordered::now(), without a counter";
 
 /// The contender that the rows are compared with, through the vDSO.
 pub const VDSO: &str = "clock_gettime";
@@ -80,7 +80,7 @@ fn overhead() -> f64 {
 
 #[inline(always)]
 fn read_ours() {
-    keep(counter::monotonic().as_nanos());
+    keep(counter::CounterMonotonicUnordered::now().as_nanos());
 }
 
 #[inline(always)]
@@ -101,9 +101,9 @@ fn makers(count: usize) -> [Vec<f64>; 2] {
     let half = counter::state().frequency.unwrap_or(0) / 1000 * 6;
     let mut made = ticks();
     while ours.len() < count {
-        let segments = counter::statistics().segments;
+        let segments = counter::state().statistics.segments;
         let taken = time(read_ours);
-        if counter::statistics().segments != segments {
+        if counter::state().statistics.segments != segments {
             ours.push(taken - nothing);
             made = ticks();
         }

@@ -141,15 +141,15 @@ int vdso_time_counter_get_state(struct vdso_time_counter_state *state);
 
 /**
  * Takes the hypervisor's word for the counter under kvm-clock, instead of the CPU's, for the rest
- * of the process's life. Call it before the first read. The documentation of the Rust function
- * trust_hypervisor says how wrong a read can be after a move of the machine.
+ * of the process's life. Call it before the first read: later it has no effect. The documentation
+ * of the Rust function trust_hypervisor says how wrong a read can be after a move of the machine.
  */
 void vdso_time_counter_trust_hypervisor(void);
 
 /**
- * Forbids the clock's system calls for the rest of the process's life. Call it before a sandbox,
- * once the status is no longer VDSO_TIME_COUNTER_STATUS_CALIBRATING and no other thread reads the
- * clock.
+ * Forbids the clock's system calls for the rest of the process's life. It first reads the clock
+ * until the counter is measured, for at most 50 ms. Call it before a sandbox, when no other thread
+ * reads the clock.
  */
 void vdso_time_counter_forbid_system_calls(void);
 

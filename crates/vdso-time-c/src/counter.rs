@@ -4,7 +4,7 @@ use core::ffi::c_int;
 
 use vdso_time::{Errno, Instant, SystemTime};
 use vdso_time_counter::{
-    self as counter, CounterMonotonic, CounterRealtime, Refusal, State, Status, Ticks,
+    self as counter, CounterMonotonic, CounterRealtime, State, Status, Ticks, Unavailable,
 };
 
 use crate::{EAGAIN, negative, store};
@@ -105,16 +105,16 @@ pub unsafe extern "C" fn vdso_time_counter_get_state(state: *mut vdso_time_count
         Status::Calibrating => vdso_time_counter_status::Calibrating,
         Status::Stale => vdso_time_counter_status::Stale,
         Status::Updating => vdso_time_counter_status::Updating,
-        Status::Refused(Refusal::NoCounter) => vdso_time_counter_status::NoCounter,
-        Status::Refused(Refusal::ClockSource) => vdso_time_counter_status::ClockSource,
-        Status::Refused(Refusal::NotInvariant) => vdso_time_counter_status::NotInvariant,
-        Status::Refused(Refusal::Denied) => vdso_time_counter_status::Denied,
-        Status::Refused(Refusal::Frequency) => vdso_time_counter_status::Frequency,
-        Status::Refused(Refusal::SystemCallsForbidden) => {
+        Status::Unavailable(Unavailable::NoCounter) => vdso_time_counter_status::NoCounter,
+        Status::Unavailable(Unavailable::ClockSource) => vdso_time_counter_status::ClockSource,
+        Status::Unavailable(Unavailable::NotInvariant) => vdso_time_counter_status::NotInvariant,
+        Status::Unavailable(Unavailable::Denied) => vdso_time_counter_status::Denied,
+        Status::Unavailable(Unavailable::Frequency) => vdso_time_counter_status::Frequency,
+        Status::Unavailable(Unavailable::SystemCallsForbidden) => {
             vdso_time_counter_status::SystemCallsForbidden
         }
-        Status::Refused(Refusal::SlowVdso) => vdso_time_counter_status::SlowVdso,
-        Status::Refused(Refusal::ClockSourceUnknown) => {
+        Status::Unavailable(Unavailable::SlowVdso) => vdso_time_counter_status::SlowVdso,
+        Status::Unavailable(Unavailable::ClockSourceUnknown) => {
             vdso_time_counter_status::ClockSourceUnknown
         }
         _ => vdso_time_counter_status::Other,
@@ -130,19 +130,20 @@ pub unsafe extern "C" fn vdso_time_counter_get_state(state: *mut vdso_time_count
 }
 
 /// Takes the hypervisor's word for the counter under kvm-clock, instead of the CPU's, for the rest
-/// of the process's life. Call it before the first read. The documentation of the Rust function
-/// trust_hypervisor says how wrong a read can be after a move of the machine.
+/// of the process's life. Call it before the first read: later it has no effect. The documentation
+/// of the Rust function trust_hypervisor says how wrong a read can be after a move of the machine.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_trust_hypervisor() {
-    counter::trust_hypervisor();
+    // Without an effect after the first read, as the header says.
+    let _ = counter::trust_hypervisor();
 }
 
-/// Forbids the clock's system calls for the rest of the process's life. Call it before a sandbox,
-/// once the status is no longer VDSO_TIME_COUNTER_STATUS_CALIBRATING and no other thread reads the
-/// clock.
+/// Forbids the clock's system calls for the rest of the process's life. It first reads the clock
+/// until the counter is measured, for at most 50 ms. Call it before a sandbox, when no other thread
+/// reads the clock.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_forbid_system_calls() {
-    counter::forbid_system_calls();
+    let _ = counter::prepare_for_sandbox();
 }
 
 fn nanoseconds(time: Result<i64, Errno>) -> i64 {

@@ -18,7 +18,7 @@ use goblin::elf::{Elf, Sym};
 use goblin::strtab::Strtab;
 use test_support::not_run::target_tmpdir;
 use test_support::{has_tool, not_run_here, program};
-use vdso_time_counter::{Refusal, Status};
+use vdso_time_counter::{Status, Unavailable};
 
 /// Commands run in this folder.
 const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
@@ -562,14 +562,14 @@ fn the_header_of_the_counter_has_every_status() {
         Status::Stale,
         Status::Updating,
     ];
-    let refusals = Refusal::ALL
+    let reasons = Unavailable::ALL
         .iter()
-        .filter(|refusal| **refusal != Refusal::Unsupported);
-    let refusals = refusals.map(|refusal| format!("{refusal:?}"));
+        .filter(|reason| **reason != Unavailable::Unsupported);
+    let reasons = reasons.map(|reason| format!("{reason:?}"));
     for status in others
         .iter()
         .map(|status| format!("{status:?}"))
-        .chain(refusals)
+        .chain(reasons)
     {
         let name = format!("VDSO_TIME_COUNTER_STATUS_{status}=").to_uppercase();
         let is_declared = |line: &str| {

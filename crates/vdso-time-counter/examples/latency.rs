@@ -4,23 +4,23 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use vdso_time_counter::{Status, Ticks, check, monotonic, state};
+use vdso_time_counter::{CounterMonotonicUnordered, Ticks, check, state};
 
 fn main() {
-    if let Err(refusal) = check() {
-        println!("no counter: {refusal}");
+    if let Err(reason) = check() {
+        println!("no counter: {reason}");
     }
     // The vDSO answers in the first 11 ms of reads.
-    let first = monotonic();
-    while state().status != Status::Used && monotonic() - first < Duration::from_millis(50) {}
+    let first = CounterMonotonicUnordered::now();
+    while !state().status.is_used() && first.elapsed() < Duration::from_millis(50) {}
 
-    let start = monotonic();
+    let start = CounterMonotonicUnordered::now();
     black_box((0..1000_u64).fold(1, |hash: u64, byte| {
         (hash ^ byte).wrapping_mul(0x100_0000_01b3)
     }));
-    println!("a hash took {:?}", monotonic() - start);
+    println!("a hash took {:?}", start.elapsed());
 
-    // A stamp is the counter's value. It becomes a time when somebody looks at it.
+    // A stamp is the counter's value. It becomes a time when it is printed.
     let stamp = Ticks::read();
     if let Some(time) = stamp.monotonic() {
         println!("a stamp {:?} after the start", time - start);

@@ -1,36 +1,29 @@
-//! The clocks as types, [`CounterMonotonic`] and [`CounterRealtime`], and their cheapest reads.
+//! The clocks as types: [`CounterMonotonic`] and [`CounterRealtime`], whose reads are ordered, and
+//! [`CounterMonotonicUnordered`] and [`CounterRealtimeUnordered`], whose reads are cheaper.
 
-use core::any::type_name;
-
-use vdso_time::{ClockId, Errno, Instant, MonotonicClock, SystemTime, Timespec, WallClock};
+use vdso_time::{
+    ClockId, Errno, Instant, InstantSource, Monotonic, MonotonicClock, Realtime, SameScale,
+    SystemTime, SystemTimeSource, Timespec, WallClock,
+};
 
 use super::engine::source::Source as _;
 use super::global::CLOCK;
 use super::machine::arch::{Counter as _, CpuCounter};
-use super::machine::{Native, kernels};
+use super::machine::{Native, kernel_nanos};
 
-/// `CLOCK_MONOTONIC` by the counter. Its reads are ordered: no time is earlier than one that any
-/// thread read before, except as [Order](super#order) says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CounterMonotonic {}
-
-/// `CLOCK_REALTIME` by the counter. Its reads are ordered.
-///
-/// # Examples
-///
-/// ```
-/// use vdso_time_counter::{CounterMonotonic, CounterRealtime};
-///
-/// // Take an instant now, and its wall time when it is written.
-/// let event = CounterMonotonic::now();
-/// println!("{:?}", CounterRealtime::to_realtime(CounterRealtime::of(event)?));
-/// # Ok::<(), vdso_time::Errno>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CounterRealtime {}
-
+/// Defines a clock: a struct, its reads, the trait of its type and of its value, the type of its
+/// times, and the kernel's clock on whose scale they are.
 macro_rules! clock {
-    ($Clock:ident: $Trait:ident -> $Time:ident, $answer:ident; $plain:ident, $(#[$doc:meta])+) => {
+    (
+        $(#[$doc:meta])+
+        pub struct $Clock:ident: $Trait:ident, $Source:ident, $Time:ident on $Scale:ident;
+        fast: $fast:expr,
+        else: $answer:ident,
+    ) => {
+        $(#[$doc])+
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $Clock;
+
         impl $Clock {
             /// Returns the time of this clock.
             ///
@@ -51,7 +44,7 @@ macro_rules! clock {
             /// The sandbox's error, if it denies every way to read the clock.
             #[inline]
             pub fn try_now() -> Result<$Time<Self>, Errno> {
-                $answer(CpuCounter::ordered(|ticks| CLOCK.$plain(|_| ticks())))
+                $answer($fast)
             }
         }
 
@@ -62,100 +55,155 @@ macro_rules! clock {
             }
         }
 
-        $(#[$doc])+
-        ///
-        /// # Panics
-        ///
-        /// If the vDSO has to answer and a sandbox denies every way to read the clock.
-        #[inline]
-        #[must_use]
-        #[track_caller]
-        pub fn $plain() -> $Time<$Clock> {
-            match $answer(CLOCK.$plain(Native::ticks)) {
-                Ok(now) => now,
-                Err(error) => denied::<$Clock>(error),
+        impl $Source<Self> for $Clock {
+            #[inline]
+            fn try_now(&self) -> Result<$Time<Self>, Errno> {
+                Self::try_now()
             }
         }
+
+        impl SameScale<$Scale> for $Clock {}
     };
 }
 
 clock! {
-    CounterMonotonic: MonotonicClock -> Instant, instant; monotonic,
-    /// Returns the time of `CLOCK_MONOTONIC` by the counter.
+    /// `CLOCK_MONOTONIC`, read from the counter after all earlier instructions.
     ///
-    /// It does not go back within a thread, except as [Order](super#order) says.
-    /// [`CounterMonotonic::now`] does not go back across threads either.
+    /// No time is earlier than one that any thread read before, except as [Order](super#order)
+    /// says. If a thread only compares its own times, [`CounterMonotonicUnordered`] is cheaper.
+    ///
+    /// # Examples
+    ///
+    /// Its times convert into those of `CLOCK_MONOTONIC`, which other libraries take:
+    ///
+    /// ```
+    /// use vdso_time_counter::{CounterMonotonic, Duration};
+    ///
+    /// fn sleep_until(deadline: vdso_time::Instant) {
+    ///     // ...
+    /// }
+    ///
+    /// sleep_until((CounterMonotonic::now() + Duration::from_millis(5)).into());
+    /// ```
+    pub struct CounterMonotonic: MonotonicClock, InstantSource, Instant on Monotonic;
+    fast: CpuCounter::ordered(|ticks| CLOCK.monotonic(|_| ticks())),
+    else: instant,
 }
 
 clock! {
-    CounterRealtime: WallClock -> SystemTime, system_time; realtime,
-    /// Returns the time of `CLOCK_REALTIME` by the counter.
+    /// `CLOCK_REALTIME`, read from the counter after all earlier instructions.
     ///
     /// It is the monotonic clock of this crate plus an offset, which is measured once, to about 5
     /// ns. So it goes back only if `CLOCK_REALTIME` does, except as [Order](super#order) says. If
-    /// somebody sets that, or a leap second sets it back (`STA_INS`), the next segment follows, at
-    /// most 17 ms later. A step of less than 1 us may not be followed.
+    /// that is set, or a leap second sets it back (`STA_INS`), the next segment follows, at most 17
+    /// ms later. A step of less than 1 us might not be followed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time_counter::{CounterMonotonic, CounterRealtime};
+    ///
+    /// // Take an instant now, and its wall time when it is written.
+    /// let event = CounterMonotonic::now();
+    /// println!("{:?}", CounterRealtime::of(event)?);
+    /// # Ok::<(), vdso_time::Errno>(())
+    /// ```
+    pub struct CounterRealtime: WallClock, SystemTimeSource, SystemTime on Realtime;
+    fast: CpuCounter::ordered(|ticks| CLOCK.realtime(|_| ticks())),
+    else: system_time,
 }
 
-impl CounterMonotonic {
-    /// Converts a time of this clock, which is on the scale of `CLOCK_MONOTONIC`.
-    #[inline]
-    #[must_use]
-    pub const fn to_monotonic(time: Instant<Self>) -> Instant {
-        Instant::from_nanos(time.as_nanos())
-    }
+clock! {
+    /// `CLOCK_MONOTONIC`, by the cheapest read of the counter.
+    ///
+    /// The CPU may read the counter before it has finished earlier instructions. So no time is
+    /// earlier than one that the *same thread* read before, except as [Order](super#order) says,
+    /// but it can be some nanoseconds earlier than one that another thread read before. Its times
+    /// do not mix with those of [`CounterMonotonic`], which promises more:
+    ///
+    /// ```compile_fail,E0308
+    /// use vdso_time_counter::{CounterMonotonic, CounterMonotonicUnordered};
+    ///
+    /// let mixed = CounterMonotonic::now() - CounterMonotonicUnordered::now();
+    /// ```
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time_counter::{CounterMonotonicUnordered, unordered};
+    ///
+    /// let start: unordered::Instant = CounterMonotonicUnordered::now();
+    /// println!("{:?} passed", start.elapsed()); // a cheap read, too
+    /// ```
+    pub struct CounterMonotonicUnordered: MonotonicClock, InstantSource, Instant on Monotonic;
+    fast: CLOCK.monotonic(Native::ticks),
+    else: instant,
+}
+
+clock! {
+    /// `CLOCK_REALTIME`, by the cheapest read of the counter.
+    ///
+    /// It is [`CounterRealtime`], with the order of [`CounterMonotonicUnordered`].
+    pub struct CounterRealtimeUnordered: WallClock, SystemTimeSource, SystemTime on Realtime;
+    fast: CLOCK.realtime(Native::ticks),
+    else: system_time,
 }
 
 impl CounterRealtime {
     /// Returns the wall time of an instant, by the present offset between the two clocks.
     ///
-    /// If somebody has set the wall clock since, it is the time that the clock would have had. An
-    /// instant from before a suspend gets a time that is too late.
+    /// The instant is a time of any clock on the scale of `CLOCK_MONOTONIC`: of this crate's, of
+    /// [`vdso_time::Monotonic`], or of another one that is [`SameScale<Monotonic>`](SameScale).
+    ///
+    /// If the wall clock was set since, it is the time that the clock would have had. An instant
+    /// from before a suspend gets a time that is too late.
     ///
     /// # Errors
     ///
     /// The sandbox's error, if it denies every way to read the clock.
-    pub fn of(instant: Instant<CounterMonotonic>) -> Result<SystemTime<Self>, Errno> {
+    pub fn of(instant: impl Into<Instant>) -> Result<SystemTime<Self>, Errno> {
+        let instant: Instant = instant.into();
         let offset = match CLOCK.offset() {
             Some(offset) => offset,
             // For the error of a sandbox.
-            None => kernels(ClockId::REALTIME)?.saturating_sub(kernels(ClockId::MONOTONIC)?),
+            None => {
+                let realtime = kernel_nanos(ClockId::REALTIME)?;
+                realtime.saturating_sub(kernel_nanos(ClockId::MONOTONIC)?)
+            }
         };
         Ok(SystemTime::from_clock_nanos(
             instant.as_nanos().saturating_add(offset).into(),
         ))
     }
-
-    /// Converts a time of this clock, which is on the scale of `CLOCK_REALTIME`.
-    #[inline]
-    #[must_use]
-    pub const fn to_realtime(time: SystemTime<Self>) -> SystemTime {
-        SystemTime::from_nanos(time.as_nanos())
-    }
 }
 
-/// Returns the answer of a fast read, or else of a slow one. In a closure it would not be inlined.
+/// Returns the answer of a fast read, or of a slow one if that has none. In a closure the slow read
+/// would not be inlined.
 #[inline]
-fn instant(fast: Option<u64>) -> Result<Instant<CounterMonotonic>, Errno> {
+fn instant<C>(fast: Option<u64>) -> Result<Instant<C>, Errno> {
     if let Some(nanos) = fast {
         return Ok(Instant::from_clock_nanos(nanos as i64));
     }
     unlikely();
-    let slow = CLOCK.slow_monotonic().map(|nanos| nanos as i64);
-    slow.map_or_else(|| why(ClockId::MONOTONIC), Ok)
-        .map(Instant::from_clock_nanos)
+    let nanos = match CLOCK.slow_monotonic() {
+        Some(nanos) => nanos as i64,
+        None => denied(ClockId::MONOTONIC)?,
+    };
+    Ok(Instant::from_clock_nanos(nanos))
 }
 
+/// Returns the answer of a fast read, or of a slow one if that has none.
 #[inline]
-fn system_time(fast: Option<Timespec>) -> Result<SystemTime<CounterRealtime>, Errno> {
+fn system_time<C>(fast: Option<Timespec>) -> Result<SystemTime<C>, Errno> {
     if let Some(time) = fast {
         return time.try_into();
     }
     unlikely();
-    let slow = CLOCK
-        .slow_realtime()
-        .map_or_else(|| why(ClockId::REALTIME), Ok)?;
-    Ok(SystemTime::from_clock_nanos(slow.into()))
+    let nanos = match CLOCK.slow_realtime() {
+        Some(nanos) => nanos,
+        None => denied(ClockId::REALTIME)?,
+    };
+    Ok(SystemTime::from_clock_nanos(nanos.into()))
 }
 
 /// Makes the branch that calls it an unlikely one.
@@ -163,19 +211,9 @@ fn system_time(fast: Option<Timespec>) -> Result<SystemTime<CounterRealtime>, Er
 #[inline]
 fn unlikely() {}
 
-/// Returns why a clock is denied.
+/// Returns why a clock is denied, or its time if it is not denied any more.
 #[cold]
 #[inline(never)]
-fn why(clock: ClockId) -> Result<i64, Errno> {
-    kernels(clock)
-}
-
-#[cold]
-#[inline(never)]
-#[track_caller]
-fn denied<C>(error: Errno) -> ! {
-    panic!(
-        "cannot read {}: {error} (try_now() returns this error)",
-        type_name::<C>()
-    )
+fn denied(clock: ClockId) -> Result<i64, Errno> {
+    kernel_nanos(clock)
 }

@@ -1,9 +1,11 @@
-//! The clock of this process, and its functions, except those of the types in [`super::clocks`].
+//! The clock of this process, and its functions, except for the types in [`super::clocks`].
 
 use core::sync::atomic::Ordering::Relaxed;
 
+use vdso_time::Errno;
+
 use super::engine::clock::CounterClock;
-use super::engine::status::{Refusal, State, Statistics};
+use super::engine::status::{State, Status, Unavailable};
 use super::machine::arch::{Counter as _, CpuCounter};
 use super::machine::{Native, TRUSTS_HYPERVISOR};
 
@@ -11,82 +13,100 @@ pub(super) static CLOCK: CounterClock<Native> = CounterClock::new(Native);
 // It is in one page. A fork copies page by page, and could cut an update of two pages in two.
 const _: () = assert!(size_of::<CounterClock<Native>>() == align_of::<CounterClock<Native>>());
 
-/// Returns whether the counter is used and how accurate it is, as of one moment.
+/// Returns whether the counter is used, how accurate it is, and what the clock has done so far.
 ///
-/// It reads both clocks, makes no segment, and does not ask for the clock source. Before the first
-/// reads the status is `Calibrating`: then [`check`] says what to expect.
+/// All of it is of one moment. The call reads both clocks, makes no segment, and does not ask for
+/// the clock source. Before the first reads the status is `Calibrating`: then [`check`] says what to
+/// expect.
 #[must_use]
 pub fn state() -> State {
     let state = CLOCK.state();
-    if CpuCounter::IS_READABLE {
+    if CpuCounter::IS_READABLE || state.frequency.is_none() {
         return state;
     }
     State {
-        frequency: state.frequency.and(Some(1_000_000_000)),
+        frequency: Some(1_000_000_000),
         ..state
     }
-}
-
-/// Returns what the clock has done so far.
-#[must_use]
-pub fn statistics() -> Statistics {
-    CLOCK.statistics()
 }
 
 /// Checks whether the counter will be used in this process, before it is measured.
 ///
 /// A program calls it once, to choose a clock before the first read; then [`state`] says the same
-/// without system calls. It makes those of the page's [table](super#in-a-sandbox). Only
-/// [`Refusal::Frequency`] is not known before some reads.
+/// without system calls. It makes the system calls of the page's [table](super#in-a-sandbox), but
+/// none after [`prepare_for_sandbox`]. It takes [`trust_hypervisor`] into account. Only
+/// [`Unavailable::Frequency`] is not known before some reads.
 ///
 /// # Errors
 ///
-/// The reason why the counter will not be used, or why it was refused for some time.
-pub fn check() -> Result<(), Refusal> {
+/// Why the counter will not be used, or not for some time.
+pub fn check() -> Result<(), Unavailable> {
     CLOCK.check()
 }
 
-/// Forbids the clock's system calls, for the rest of the process's life.
+/// Prepares the clock for a sandbox: measures the counter, and makes no system call afterwards.
 ///
-/// What the clock cannot decide without asking falls back to the vDSO, with
-/// [`Refusal::SystemCallsForbidden`]. [In a sandbox](super#in-a-sandbox) says when it would ask. A
-/// vDSO that cannot read the clock source in user space goes on making system calls.
+/// This switch belongs to the program, which knows its sandbox, and never to a library. It holds
+/// for the rest of the process's life.
 ///
-/// Call it before a sandbox that kills, once the status is no longer
-/// [`Calibrating`](super::Status::Calibrating); before the first read it forbids the counter for
-/// good. It calls [`vdso_time::warm_up`], too. A read that another thread began before may still
-/// ask, and so does [`check`].
+/// It calls [`vdso_time::warm_up`], and reads the clock until the counter is measured, for at most
+/// 50 ms. From then on the clock makes none of [its system calls](super#in-a-sandbox), even if 50
+/// ms were not enough. What it cannot decide without asking falls back to the vDSO
+/// ([`Unavailable::SystemCallsForbidden`]). If the vDSO cannot read the clock source in user space,
+/// its reads go on making system calls, which [`check`] says before.
+///
+/// Returns the status that the sandbox begins with. A second call changes nothing and returns the
+/// present status. A read that another thread began before the call may still ask.
 ///
 /// # Examples
 ///
 /// ```
-/// use vdso_time_counter::{self as counter, Status};
+/// use vdso_time_counter as counter;
 ///
-/// while counter::state().status == Status::Calibrating {
-///     let _ = counter::monotonic();
-/// }
-/// counter::forbid_system_calls();
+/// let status = counter::prepare_for_sandbox();
+/// println!("in the sandbox {status}");
 /// // Enter the sandbox here.
 /// ```
-pub fn forbid_system_calls() {
+pub fn prepare_for_sandbox() -> Status {
     vdso_time::warm_up();
-    CLOCK.forbid_system_calls();
+    CLOCK.prepare_for_sandbox()
 }
 
-/// Takes the hypervisor's word for the counter, instead of the CPU's, for the rest of the process's
-/// life.
+/// Trusts the hypervisor's statement about the counter instead of the CPU's.
+///
+/// This switch belongs to the program, whose operator knows whether the virtual machine can be
+/// moved, and never to a library. It holds for the rest of the process's life.
 ///
 /// Under `kvm-clock` the counter is used if the CPU has the invariant bit (CPUID). That is a
 /// promise for the guest's life: no move changes the counter's rate or offset. QEMU hides the bit
-/// by default, to be able to move the guest. Then the status is [`Refusal::NotInvariant`].
+/// by default, to be able to move the guest. Then the status is [`Unavailable::NotInvariant`].
 ///
-/// After this call the counter is used there, too, while the hypervisor's page says that the
+/// After this call the counter is used there as well, while the hypervisor's page says that the
 /// counters of all CPUs agree. That is a verdict of the instant: the vDSO looks at it at each read,
 /// this clock when a segment ends. So a move, a restore, a stop or an added CPU can make a read
 /// wrong for up to 17 ms: see [Under a hypervisor](super#under-a-hypervisor).
 ///
-/// It changes nothing under other clock sources. Call it before the first read; later it takes
-/// effect after 10 s.
-pub fn trust_hypervisor() {
+/// It changes nothing under other clock sources.
+///
+/// # Errors
+///
+/// `EBUSY`: the clock was read before, so the clock is already chosen, and nothing changes. A call
+/// after a successful one succeeds.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time_counter as counter;
+///
+/// counter::trust_hypervisor().expect("main() calls it before the first read");
+/// ```
+pub fn trust_hypervisor() -> Result<(), Errno> {
+    if TRUSTS_HYPERVISOR.load(Relaxed) {
+        return Ok(());
+    }
+    if CLOCK.was_read() {
+        return Err(Errno::EBUSY);
+    }
     TRUSTS_HYPERVISOR.store(true, Relaxed);
+    Ok(())
 }

@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-#![doc = include_str!("promises.md")]
+#![doc = include_str!("guarantees.md")]
 #![doc = include_str!("glossary.md")]
 #![no_std]
 #![cfg(any(
@@ -28,7 +28,65 @@ mod global;
 mod machine;
 mod ticks;
 
-pub use clocks::{CounterMonotonic, CounterRealtime, monotonic, realtime};
-pub use engine::status::{Refusal, State, Statistics, Status};
-pub use global::{check, forbid_system_calls, state, statistics, trust_hypervisor};
+pub use clocks::{
+    CounterMonotonic, CounterMonotonicUnordered, CounterRealtime, CounterRealtimeUnordered,
+};
+pub use engine::status::{State, Statistics, Status, Unavailable};
+pub use global::{check, prepare_for_sandbox, state, trust_hypervisor};
 pub use ticks::Ticks;
+pub use vdso_time::Duration;
+
+/// A time of [`CounterMonotonic`].
+///
+/// A time is read from its clock, because `now` of the type [`vdso_time::Instant`] reads the
+/// kernel's clock. So this does not compile:
+///
+/// ```compile_fail,E0599
+/// use vdso_time_counter::Instant;
+///
+/// let start = Instant::now();
+/// ```
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time_counter::{CounterMonotonic, Duration, Instant};
+///
+/// let start: Instant = CounterMonotonic::now();
+/// let passed: Duration = start.elapsed();
+/// ```
+pub type Instant = vdso_time::Instant<CounterMonotonic>;
+
+/// A time of [`CounterRealtime`], which is read with `CounterRealtime::now()`:
+///
+/// ```compile_fail,E0599
+/// use vdso_time_counter::SystemTime;
+///
+/// let now = SystemTime::now();
+/// ```
+pub type SystemTime = vdso_time::SystemTime<CounterRealtime>;
+
+/// The times of the clocks whose reads are unordered.
+pub mod unordered {
+    use super::{CounterMonotonicUnordered, CounterRealtimeUnordered};
+
+    /// A time of [`CounterMonotonicUnordered`], which is read with
+    /// `CounterMonotonicUnordered::now()`:
+    ///
+    /// ```compile_fail,E0599
+    /// use vdso_time_counter::unordered::Instant;
+    ///
+    /// let start = Instant::now();
+    /// ```
+    pub type Instant = vdso_time::Instant<CounterMonotonicUnordered>;
+
+    /// A time of [`CounterRealtimeUnordered`], which is read with
+    /// `CounterRealtimeUnordered::now()`:
+    ///
+    /// ```compile_fail,E0599
+    /// use vdso_time_counter::unordered::SystemTime;
+    ///
+    /// let now = SystemTime::now();
+    /// ```
+    pub type SystemTime = vdso_time::SystemTime<CounterRealtimeUnordered>;
+}

@@ -2,24 +2,25 @@
 
 use vdso_time::{Errno, Instant};
 
-use super::clocks::{CounterMonotonic, monotonic};
+use super::clocks::{CounterMonotonic, CounterMonotonicUnordered};
 use super::global::CLOCK;
 use super::machine::arch::{Counter as _, CpuCounter};
 
 /// A value of the counter, which can be converted to a time later.
 ///
-/// Taking it costs one read of the counter. A log takes `Ticks` where it must be fast, and converts
+/// Taking one costs one read of the counter. A log takes `Ticks` where it must be fast, and converts
 /// them where it writes. Sort values, not their times: a later conversion can have another error.
 /// Values from before a boot, a suspend or a move of the virtual machine have no meaning.
 ///
-/// On arm, and on machines without a counter, the value is the nanoseconds of [`monotonic`].
+/// On arm, and on machines without a counter, the value is the nanoseconds of
+/// [`CounterMonotonicUnordered`].
 ///
 /// There is no fallback. Choose `Ticks` only if [`check()`](super::check) returns `Ok`:
 ///
-/// - While the counter is refused, as under `hpet`, [`read`](Self::read) still reads it, and
+/// - While the counter is unavailable, as under `hpet`, [`read`](Self::read) still reads it, and
 ///   [`monotonic`](Self::monotonic) is `None`.
 /// - A thread that may not read the counter (`PR_SET_TSC`) gets SIGSEGV, also from
-///   [`try_read`](Self::try_read) and while the status says that the counter is refused.
+///   [`try_read`](Self::try_read) and while the status says that the counter is unavailable.
 ///
 /// # Examples
 ///
@@ -39,29 +40,29 @@ impl Ticks {
     ///
     /// # Panics
     ///
-    /// Where the value is nanoseconds: as [`monotonic`].
+    /// Where the value is nanoseconds: as [`CounterMonotonicUnordered::now`].
     #[inline]
     #[must_use]
     #[track_caller]
     pub fn read() -> Self {
-        Self(if CpuCounter::IS_READABLE {
-            CpuCounter::ticks()
-        } else {
-            monotonic().as_nanos() as u64
-        })
+        if CpuCounter::IS_READABLE {
+            return Self(CpuCounter::ticks());
+        }
+        Self(CounterMonotonicUnordered::now().as_nanos() as u64)
     }
 
     /// Reads the counter, as [`read`](Self::read), and never panics.
     ///
     /// # Errors
     ///
-    /// Where the value is nanoseconds: as [`CounterMonotonic::try_now`].
+    /// Where the value is nanoseconds: as [`CounterMonotonicUnordered::try_now`].
     #[inline]
     pub fn try_read() -> Result<Self, Errno> {
         if CpuCounter::IS_READABLE {
             return Ok(Self(CpuCounter::ticks()));
         }
-        CounterMonotonic::try_now().map(|now| Self(now.as_nanos() as u64))
+        let now = CounterMonotonicUnordered::try_now()?;
+        Ok(Self(now.as_nanos() as u64))
     }
 
     /// Reads the counter after everything before it is done.
@@ -96,15 +97,17 @@ impl Ticks {
 
     /// Returns the time of `CLOCK_MONOTONIC` at this value. The call may ask the vDSO.
     ///
+    /// The time is one of the unordered clock, because the CPU may have read the counter early.
+    ///
     /// `None` if the counter is not used or not measured yet. A value from before the measurement
     /// can be converted after it. One from before the clock's zero gives 0.
     ///
-    /// A value of the current segment has the error of [`monotonic`]. An older one is converted by
+    /// A value of the current segment has the error of a read. An older one is converted by
     /// the mean rate since the counter was measured. Its error is its age times the difference of
     /// that rate and the rate since it was taken: usually below 0.1 ppm, which is 100 ns for a
     /// second, and up to 500 ppm if NTP changes the rate.
     #[must_use]
-    pub fn monotonic(self) -> Option<Instant<CounterMonotonic>> {
+    pub fn monotonic(self) -> Option<Instant<CounterMonotonicUnordered>> {
         let nanos = if CpuCounter::IS_READABLE {
             CLOCK.nanos_of(self.0)?
         } else {

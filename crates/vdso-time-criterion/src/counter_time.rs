@@ -67,7 +67,7 @@ impl CounterTime {
     pub fn new() -> Result<Self, NotUsed> {
         let start = Instant::now();
         let hertz = loop {
-            let _ = counter::monotonic();
+            let _ = counter::CounterMonotonicUnordered::now();
             let state = counter::state();
             match (state.status, state.frequency) {
                 (Status::Used | Status::Stale, Some(hertz)) => break hertz,

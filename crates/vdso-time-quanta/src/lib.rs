@@ -155,12 +155,12 @@ fn mocked() -> Option<u64> {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[inline]
 fn monotonic() -> u64 {
-    let now = if cfg!(feature = "ordered") {
-        vdso_time_counter::CounterMonotonic::now()
+    let nanos = if cfg!(feature = "ordered") {
+        vdso_time_counter::CounterMonotonic::now().as_nanos()
     } else {
-        vdso_time_counter::monotonic()
+        vdso_time_counter::CounterMonotonicUnordered::now().as_nanos()
     };
-    now.as_nanos() as u64
+    nanos as u64
 }
 
 /// Returns the time in nanoseconds by std's clock. It starts at 36 years, so that a program can

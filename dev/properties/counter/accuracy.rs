@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::witness::{CALIBRATION, SEGMENT, Witness, bound, check};
+use super::witness::{CALIBRATION, SEGMENT, Witness, bound, check, statistics};
 use super::world::{MICRO, MILLI, NANO, SECOND, machines, quiet_machines};
 use crate::engine::source::Source;
 use crate::engine::status::Status;
@@ -139,10 +139,10 @@ fn the_error_bound_includes_a_slew_since_the_last_sample() {
             let Witness { world, clock, .. } = witness;
             witness.watch(4 * CALIBRATION);
             let (segments, end) = (
-                clock.statistics().segments,
+                statistics(clock).segments,
                 world.kernel() + (SEGMENT / NANO) as u64,
             );
-            while clock.statistics().segments == segments {
+            while statistics(clock).segments == segments {
                 assert!(world.kernel() < end, "{}", witness.status());
                 world.pass(30 * MICRO);
                 witness.read();
@@ -220,7 +220,7 @@ fn a_constant_rate_is_measured_to_10_ppm_and_followed_to_30_ns() {
             witness.assert_frequency(expected, expected / 100_000 + 200);
             if machine.interrupts == 0 {
                 assert_eq!(world.detections.get(), 1, "the clocks were suspect");
-                assert_eq!(clock.statistics().calibrations, 1);
+                assert_eq!(statistics(clock).calibrations, 1);
                 // An undisturbed read of both clocks measures the error.
                 let reads = world.kernel_reads.get();
                 assert!(bound(clock) > 0);
@@ -245,7 +245,7 @@ fn at_a_constant_rate_the_mean_error_of_a_segment_is_a_third_of_a_tick() {
             witness.watch(SECOND);
             let error = |_| {
                 witness.watch(SEGMENT);
-                clock.statistics().last_error.as_nanos()
+                statistics(clock).last_error.as_nanos()
             };
             let sum: u128 = (0..100).map(error).sum();
             assert!(sum <= 35 * 42, "{sum} ns in 100 segments");

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::witness::{CALIBRATION, SEGMENT, Witness, check};
+use super::witness::{CALIBRATION, SEGMENT, Witness, check, statistics};
 use super::world::{MICRO, MILLI, NANO, SECOND, machines, quiet_machines};
 use crate::cases;
 use crate::engine::source::Source;
@@ -34,7 +34,7 @@ fn a_disturbed_calibration_begins_again() {
             witness.watch_until_used();
             let passed = (world.kernel() - start) / 1_000_000;
             let calibrations = 1 + u64::from(syscall > 0);
-            assert_eq!(clock.statistics().calibrations, calibrations);
+            assert_eq!(statistics(clock).calibrations, calibrations);
             assert!(
                 (11..14).contains(&passed) || calibrations > 1,
                 "{passed} ms"
@@ -106,9 +106,9 @@ fn reads_less_than_a_second_apart_measure_the_counter_and_others_do_not_read_it(
             read();
             let read_at = world.read_at.get();
             (1..20).for_each(|_| read());
-            let statistics = clock.statistics();
+            let counted = statistics(clock);
             assert_eq!(
-                (statistics.calibrations, statistics.segments > 0),
+                (counted.calibrations, counted.segments > 0),
                 (1, millis < 1_000)
             );
             if millis > 1_000 {
@@ -116,7 +116,7 @@ fn reads_less_than_a_second_apart_measure_the_counter_and_others_do_not_read_it(
                 assert_eq!(witness.status(), Status::Calibrating);
                 // Two reads in a row begin again, because a suspend may have spoilt the old sample.
                 witness.watch(60 * MICRO);
-                assert_eq!(clock.statistics().calibrations, 2);
+                assert_eq!(statistics(clock).calibrations, 2);
             }
         },
     );
@@ -138,7 +138,7 @@ fn a_read_once_in_a_while_asks_the_vdso_alone() {
             witness.watch(2 * CALIBRATION);
             // After the end of the segment, and a lead of the clock at its end.
             world.pass(witness.left() + 100 * MICRO);
-            let before = clock.statistics();
+            let before = statistics(clock);
             let read = |is_wall: bool| {
                 let reads = world.kernel_reads.get();
                 if is_wall {
@@ -163,7 +163,7 @@ fn a_read_once_in_a_while_asks_the_vdso_alone() {
                 assert!(reads == 1 + turn % 2 || is_step, "{reads} reads");
                 world.pass(u128::from(micros) * MICRO);
             }
-            let after = clock.statistics();
+            let after = statistics(clock);
             assert_eq!(
                 (after.segments, after.vdso_reads),
                 (before.segments, before.vdso_reads + 201)
@@ -171,7 +171,7 @@ fn a_read_once_in_a_while_asks_the_vdso_alone() {
             read(kinds[0]);
             world.pass(u128::from(soon) * MICRO);
             read(kinds[1]);
-            assert_eq!(clock.statistics().segments, after.segments + 1);
+            assert_eq!(statistics(clock).segments, after.segments + 1);
             assert_eq!(witness.status(), Status::Used);
             assert!(
                 clock.monotonic(Source::ticks).is_some()

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::cases::check;
 use crate::engine::clock::CounterClock;
 use crate::engine::source::Source;
-use crate::engine::status::Refusal;
+use crate::engine::status::Unavailable;
 
 /// A trusted source that answers everything by one function.
 struct Numbers<F>(F);
@@ -34,7 +34,7 @@ impl<F: Fn() -> u64> Source for Numbers<F> {
         Some((self.0)() as i64)
     }
 
-    fn detect(&self) -> Result<(), Refusal> {
+    fn detect(&self) -> Result<(), Unavailable> {
         Ok(())
     }
 }

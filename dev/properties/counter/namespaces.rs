@@ -7,7 +7,7 @@ use proptest::sample::select;
 use super::witness::{CALIBRATION, SEGMENT, Witness, bound, check};
 use super::world::{MICRO, MILLI, machines, quiet_machines};
 use crate::engine::source::Source;
-use crate::engine::status::{Refusal, Status};
+use crate::engine::status::{Status, Unavailable};
 
 /// Checks from the end of the segment on. A spoilt calibration can make one more wrong segment.
 #[test]
@@ -20,9 +20,9 @@ fn the_clock_of_another_time_namespace_is_followed_within_the_error_bound() {
         2_000,
         machines(),
         (lead, 0..30_u128, any::<bool>()),
-        |witness, (lead, millis, is_refused)| {
-            let refusal = is_refused.then_some(Refusal::ClockSource);
-            witness.world.refusal.set(refusal);
+        |witness, (lead, millis, is_unavailable)| {
+            let reason = is_unavailable.then_some(Unavailable::ClockSource);
+            witness.world.unavailable.set(reason);
             let is_measured = millis > 15;
             witness.watch(if is_measured { 8 * CALIBRATION } else { 0 } + millis * MILLI);
             witness.world.enter_namespace(lead.0 * lead.1);
@@ -37,7 +37,7 @@ fn the_clock_of_another_time_namespace_is_followed_within_the_error_bound() {
             witness.watch(8 * SEGMENT);
             assert_eq!(
                 witness.settled(),
-                refusal.map_or(Status::Used, Status::Refused)
+                reason.map_or(Status::Used, Status::Unavailable)
             );
         },
     );
@@ -52,15 +52,15 @@ fn the_time_stands_still_for_64_ms_at_most_in_another_time_namespace() {
         500,
         quiet_machines(0),
         cases,
-        |witness, (millis, pause, is_refused)| {
+        |witness, (millis, pause, is_unavailable)| {
             let Witness { world, clock, .. } = witness;
             witness.watch(8 * CALIBRATION);
             let before = witness.read().unwrap();
             // The last segment may end 16 ms later.
             let is_waited_for = millis < 64 - 17;
             world
-                .refusal
-                .set(is_refused.then_some(Refusal::ClockSource));
+                .unavailable
+                .set(is_unavailable.then_some(Unavailable::ClockSource));
             world.enter_namespace(-millis * 1_000_000);
             world.pass(u128::from(pause) * MILLI);
             let mut turns = 0..2 * SEGMENT / (MILLI / 10);

@@ -3,10 +3,10 @@
 
 use proptest::prelude::*;
 
-use super::witness::{CALIBRATION, SEGMENT, Witness, check};
+use super::witness::{CALIBRATION, SEGMENT, Witness, check, statistics};
 use super::world::{MICRO, NANO, SECOND, quiet_machines};
 use crate::engine::source::Source;
-use crate::engine::status::{Refusal, Status};
+use crate::engine::status::{Status, Unavailable};
 
 /// Steps the clock within a segment, which stays as it is. At the end of the second segment after
 /// that one the step is removed, and no error was larger than the step. A clock that learnt a rate
@@ -65,23 +65,26 @@ fn a_vdso_that_falls_back_to_system_calls_is_noticed_when_the_segment_ends() {
             let entry = 30 * NANO * (percent - 100) / 100;
             world.entry.set(entry);
             witness.watch(4 * CALIBRATION + micros * MICRO);
-            let refused = Status::Refused(Refusal::SlowVdso);
+            let unavailable = Status::Unavailable(Unavailable::SlowVdso);
             // The test need not decide if a system call is that cheap.
-            let may_be_refused = percent < 250;
+            let may_be_unavailable = percent < 250;
             let first = witness.settled();
-            if may_be_refused && first == refused {
+            if may_be_unavailable && first == unavailable {
                 return;
             }
-            assert_eq!((first, clock.statistics().refusals), (Status::Used, 0));
+            assert_eq!(
+                (first, statistics(clock).times_unavailable),
+                (Status::Used, 0)
+            );
             world.syscall.set(entry + 5 * NANO);
             witness.tolerate(true, SEGMENT);
-            assert_eq!(witness.settled(), refused);
+            assert_eq!(witness.settled(), unavailable);
             world.syscall.set(0);
             world.pass(11 * SECOND);
             witness.watch(4 * CALIBRATION);
             let last = witness.settled();
             assert!(
-                last == Status::Used || may_be_refused && last == refused,
+                last == Status::Used || may_be_unavailable && last == unavailable,
                 "{last}"
             );
         },
@@ -108,7 +111,7 @@ fn a_clock_with_a_unit_of_100_ns_is_followed_to_two_units() {
                 witness.watch(30 * MICRO);
             }
             assert_eq!(
-                (witness.settled(), clock.statistics().refusals),
+                (witness.settled(), statistics(clock).times_unavailable),
                 (Status::Used, 0)
             );
         },

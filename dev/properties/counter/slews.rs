@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::witness::{CALIBRATION, SEGMENT, Witness, bound, check};
+use super::witness::{CALIBRATION, SEGMENT, Witness, bound, check, statistics};
 use super::world::{MILLI, Machine, NANO, SECOND, World, machines, quiet_machines};
 use crate::engine::source::Source;
 use crate::engine::status::Status;
@@ -138,19 +138,19 @@ fn a_slewed_clock_is_no_wrong_frequency_and_its_changes_make_short_segments() {
             world.set_slew(if is_changed { -slew } else { slew });
             witness.is_accurate.set(false);
             witness.watch_until_used();
-            let statistics = clock.statistics();
+            let counted = statistics(clock);
             assert_eq!(
                 (
-                    statistics.calibrations,
-                    statistics.segments,
-                    statistics.refusals
+                    counted.calibrations,
+                    counted.segments,
+                    counted.times_unavailable
                 ),
                 (1, 1, 0)
             );
             let segments = |picos: u128| {
-                let before = clock.statistics().segments;
+                let before = statistics(clock).segments;
                 witness.tolerate(true, picos);
-                clock.statistics().segments - before
+                statistics(clock).segments - before
             };
             segments(SEGMENT);
             world.set_slew(0);
@@ -164,7 +164,7 @@ fn a_slewed_clock_is_no_wrong_frequency_and_its_changes_make_short_segments() {
                 (6..=14).contains(&segments(100 * MILLI)),
                 "segments are still short"
             );
-            let errors = clock.statistics();
+            let errors = statistics(clock);
             assert!(errors.largest_error > errors.last_error, "{errors:?}");
             assert!(errors.last_error < Duration::from_micros(10), "{errors:?}");
             assert_eq!(

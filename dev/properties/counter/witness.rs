@@ -11,7 +11,7 @@ use super::world::{MICRO, MILLI, Machine, NANO, World};
 use crate::cases;
 use crate::engine::clock::CounterClock;
 use crate::engine::source::Source;
-use crate::engine::status::{State, Status};
+use crate::engine::status::{State, Statistics, Status};
 
 /// The time after which a segment has ended, and every reader has seen it.
 pub(crate) const SEGMENT: u128 = 17 * MILLI;
@@ -49,6 +49,10 @@ pub(crate) fn check<M: Strategy<Value = Machine>, C: Strategy>(
         holds(&Witness::new(machine), case);
         true
     });
+}
+
+pub(crate) fn statistics(clock: &CounterClock<Rc<World>>) -> Statistics {
+    clock.statistics(&clock.load())
 }
 
 /// Returns the error bound in nanoseconds.
@@ -90,6 +94,7 @@ impl Witness {
             status,
             frequency,
             error_bound,
+            ..
         } = self.clock.state();
         assert_eq!(
             error_bound == Duration::MAX,

@@ -11,7 +11,7 @@ use vdso_time::__private::compare;
 use vdso_time::ReadCost;
 
 use crate::engine::source::Source;
-use crate::engine::status::Refusal;
+use crate::engine::status::Unavailable;
 
 /// Units of simulated time, in picoseconds.
 pub(crate) const NANO: u128 = 1_000;
@@ -111,7 +111,7 @@ pub(crate) struct World {
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`.
     offset: Cell<i64>,
     /// Why the kernel refuses the counter.
-    pub(crate) refusal: Cell<Option<Refusal>>,
+    pub(crate) unavailable: Cell<Option<Unavailable>>,
     /// Whether a sandbox denies the clocks.
     pub(crate) is_denied: Cell<bool>,
     /// What the vDSO adds to a clock read while it has to make a system call, or its read of the
@@ -338,9 +338,9 @@ impl Source for Rc<World> {
         })
     }
 
-    fn detect(&self) -> Result<(), Refusal> {
+    fn detect(&self) -> Result<(), Unavailable> {
         add(&self.detections, 1);
-        self.call(2_000, || self.refusal.get().map_or(Ok(()), Err))?;
+        self.call(2_000, || self.unavailable.get().map_or(Ok(()), Err))?;
         let (reads, calls) = (self.kernel_reads.get(), Cell::new(0));
         let by_kernel = || {
             add(&calls, 1);
@@ -366,7 +366,7 @@ impl Source for Rc<World> {
         let is_slow =
             cost == ReadCost::SystemCall || cost == ReadCost::Unknown && self.is_paravirtual.get();
         if is_slow {
-            Err(Refusal::SlowVdso)
+            Err(Unavailable::SlowVdso)
         } else {
             Ok(())
         }

@@ -14,8 +14,8 @@
 //! - First the vDSO, then a segment: the first read raises the high-water mark before it returns,
 //!   or the counter was not used (below).
 //! - First a segment, then the vDSO: the answer is at least the end of that segment, or, if the
-//!   first tick of the segment is not reached, at least its first time. After a restart or a
-//!   refusal the segment stays in force until it ends.
+//!   first tick of the segment is not reached, at least its first time. After a restart, or when
+//!   the counter becomes unavailable, the segment stays in force until it ends.
 //!
 //! A read loads the latch before the counter. So the tick of a slow read is not smaller than those
 //! that the writer of the segment read. For an ordered fast read the order of the two does not
@@ -47,7 +47,7 @@ use super::state::{
     ClockState, OLD, Phase, WALL, WORDS, Words, fresh, is_before_check, is_off, is_sparse,
     may_be_sparse, offset_of, realtime_after,
 };
-use super::status::{Refusal, State, Statistics};
+use super::status::{State, Statistics, Status, Unavailable};
 use super::step::Step;
 use super::view::{View, covering};
 use super::wall;
@@ -64,6 +64,10 @@ const MAX_LEAD: u64 = 4 * segment::LONGEST;
 /// segment.
 const SOON: u64 = 1_000_000;
 
+/// The longest time for which [`CounterClock::prepare_for_sandbox`] reads, in nanoseconds. A
+/// calibration takes 11 ms, and more on a busy machine.
+const LONGEST_PREPARATION: u64 = 50_000_000;
+
 /// A clock that reads a counter and follows the kernel's clock.
 ///
 /// A sparse read needs the first members and the first words of a copy: one cache line, or two. The
@@ -74,6 +78,9 @@ pub(crate) struct CounterClock<S> {
     /// How often the vDSO answered in the counter's place. Threads that count at once lose some.
     vdso_reads: AtomicUsize,
     latch: Latch<WORDS>,
+    /// What [`Statistics`] says of the same names.
+    steps: AtomicUsize,
+    wall_steps: AtomicUsize,
     forbids_system_calls: AtomicBool,
     source: S,
 }
@@ -100,6 +107,8 @@ impl<S: Source> CounterClock<S> {
             high_water: HighWater::new(),
             vdso_reads: AtomicUsize::new(0),
             latch: Latch::new(),
+            steps: AtomicUsize::new(0),
+            wall_steps: AtomicUsize::new(0),
             forbids_system_calls: AtomicBool::new(false),
             source,
         }
@@ -143,8 +152,8 @@ impl<S: Source> CounterClock<S> {
     )]
     #[inline(always)]
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
-        // With `or_else`, which is not inlined here, a refused read took 2 ns of 25 more.
-        if let Some(now) = self.refused(Source::monotonic, |now, _| now) {
+        // With `or_else`, which is not inlined here, a read without the counter took 2 ns of 25 more.
+        if let Some(now) = self.unavailable(Source::monotonic, |now, _| now) {
             return Some(now);
         }
         let answer = if let Some(answer) = self.sparse() {
@@ -158,7 +167,7 @@ impl<S: Source> CounterClock<S> {
     /// Returns the time since the Epoch by a slow read.
     pub(crate) fn slow_realtime(&self) -> Option<i64> {
         let monotonic = |time: i64, words: &Words| time.wrapping_sub(offset_of(words)) as u64;
-        if let Some(time) = self.refused(Source::realtime, monotonic) {
+        if let Some(time) = self.unavailable(Source::realtime, monotonic) {
             return Some(time);
         }
         let SlowAnswer {
@@ -199,10 +208,11 @@ impl<S: Source> CounterClock<S> {
         if offset == state.offset || state.segment.begins_after(ticks) {
             return Some(state.offset);
         }
-        if self
-            .latch
-            .update(version, &ClockState { offset, ..state }.to_words())
-        {
+        let stepped = ClockState { offset, ..state };
+        if self.latch.update(version, &stepped.to_words()) {
+            if state.has_offset() {
+                count(&self.wall_steps);
+            }
             return Some(offset);
         }
         let (now, state) = (self.source.monotonic()?, self.load());
@@ -214,7 +224,7 @@ impl<S: Source> CounterClock<S> {
     /// Returns the vDSO's answer while the counter is not used and the kernel need not be asked.
     /// `monotonic` computes its monotonic time.
     #[inline]
-    fn refused<T: Copy>(
+    fn unavailable<T: Copy>(
         &self,
         read: impl FnOnce(&S) -> Option<T>,
         monotonic: impl FnOnce(T, &Words) -> u64,
@@ -287,7 +297,7 @@ impl<S: Source> CounterClock<S> {
         })
     }
 
-    fn load(&self) -> ClockState {
+    pub(crate) fn load(&self) -> ClockState {
         ClockState::from_words(&self.latch.snapshot().1)
     }
 
@@ -347,18 +357,20 @@ impl<S: Source> CounterClock<S> {
         if version.has_writer() {
             return false;
         }
-        let may_check = !self.forbids_system_calls.load(Relaxed);
-        let step = Step {
+        let mut step = Step {
             source: &self.source,
             state,
             now,
             is_wanted,
-            may_check,
-        }
-        .next_state();
-        if step.is_none() {
+            may_check: !self.forbids_system_calls.load(Relaxed),
+            found_step: false,
+            found_wall_step: false,
+        };
+        if step.next_state().is_none() {
             return false;
         }
+        let found_step = step.found_step;
+        let found_wall_step = step.found_wall_step;
         if state.phase != Phase::Running && segment.is_none() {
             let end = state.segment.end_nanos();
             let is_over = state.phase == Phase::Off && end <= now;
@@ -368,7 +380,16 @@ impl<S: Source> CounterClock<S> {
                 end
             });
         }
-        self.latch.update(version, &state.to_words())
+        if !self.latch.update(version, &state.to_words()) {
+            return false;
+        }
+        if found_step {
+            count(&self.steps);
+        }
+        if found_wall_step {
+            count(&self.wall_steps);
+        }
+        true
     }
 
     pub(crate) fn state(&self) -> State {
@@ -390,6 +411,16 @@ impl<S: Source> CounterClock<S> {
             status: view.status(),
             error_bound,
             frequency: view.state.frequency(),
+            statistics: self.statistics(&view.state),
+        }
+    }
+
+    pub(crate) fn statistics(&self, state: &ClockState) -> Statistics {
+        Statistics {
+            steps: self.steps.load(Relaxed) as u64,
+            wall_steps: self.wall_steps.load(Relaxed) as u64,
+            vdso_reads: self.vdso_reads.load(Relaxed) as u64,
+            ..state.statistics()
         }
     }
 
@@ -404,20 +435,51 @@ impl<S: Source> CounterClock<S> {
     }
 
     /// Returns why the counter will not be used: by the kernel, or by the rate that was measured.
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
-        let ClockState { phase, refusal, .. } = self.load();
-        if (phase, refusal) == (Phase::Off, Some(Refusal::Frequency)) {
-            return Err(Refusal::Frequency);
+    pub(crate) fn check(&self) -> Result<(), Unavailable> {
+        let state = self.load();
+        if self.forbids_system_calls.load(Relaxed) {
+            return match (state.phase, state.unavailable) {
+                (Phase::Off, Some(reason)) => Err(reason),
+                (Phase::Idle, _) => Err(Unavailable::SystemCallsForbidden),
+                _ => Ok(()),
+            };
+        }
+        if state.phase == Phase::Off && state.unavailable == Some(Unavailable::Frequency) {
+            return Err(Unavailable::Frequency);
         }
         self.source.detect()
     }
 
-    pub(crate) fn forbid_system_calls(&self) {
-        self.forbids_system_calls.store(true, Relaxed);
+    /// Returns whether the clock was read, so that the kernel was asked for its clock source.
+    pub(crate) fn was_read(&self) -> bool {
+        let state = self.load();
+        state.phase != Phase::Idle || state.calibrations > 0
     }
 
-    pub(crate) fn statistics(&self) -> Statistics {
-        self.load().statistics(self.vdso_reads.load(Relaxed) as u64)
+    /// Reads until the counter is measured, if it is not, and forbids the clock's system calls.
+    /// Returns the status afterwards.
+    pub(crate) fn prepare_for_sandbox(&self) -> Status {
+        if !self.forbids_system_calls.load(Relaxed) {
+            self.read_until_measured();
+            self.forbids_system_calls.store(true, Relaxed);
+        }
+        // A clock that was never read decides now, without asking.
+        self.slow_monotonic();
+        self.view().status()
+    }
+
+    /// Reads until the counter is used or unavailable, for at most [`LONGEST_PREPARATION`]. `None`
+    /// if a sandbox denies the clock.
+    fn read_until_measured(&self) -> Option<()> {
+        let start = self.source.monotonic()?;
+        loop {
+            self.slow_monotonic()?;
+            let is_measured = matches!(self.view().status(), Status::Used | Status::Unavailable(_));
+            let passed = self.source.monotonic()?.wrapping_sub(start);
+            if is_measured || passed >= LONGEST_PREPARATION {
+                return Some(());
+            }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Source`]: a counter, and the kernel's clocks.
 
-use super::status::Refusal;
+use super::status::Unavailable;
 
 /// A counter, and the kernel's clocks that it follows. Times are in nanoseconds; `None` is the
 /// answer of a sandbox that denies a clock.
@@ -16,7 +16,7 @@ pub(crate) trait Source {
     /// Reads `CLOCK_MONOTONIC_RAW`, which nobody slews, if the kernel has it.
     fn raw(&self) -> Option<i64>;
     /// Asks the kernel whether the counter can be used.
-    fn detect(&self) -> Result<(), Refusal>;
+    fn detect(&self) -> Result<(), Unavailable>;
     /// Returns whether the last [`detect`](Self::detect) found a clock source that the hypervisor
     /// keeps.
     fn is_paravirtual(&self) -> bool {

@@ -7,11 +7,11 @@ use vdso_time::Timespec;
 use super::latch::Word;
 use super::sample::Sample;
 use super::segment::{self, Rate, Segment, scale};
-use super::status::{Refusal, Statistics};
+use super::status::{Statistics, Unavailable};
 
 /// The age at which a sample gives no rate, because the system may have been suspended since.
 pub(crate) const OLD: u64 = 1_000_000_000;
-/// The longest time after which a refusal is checked again, in nanoseconds.
+/// The longest time after which an unavailable counter is checked again, in nanoseconds.
 pub(crate) const LONGEST_RETRY: u64 = 640_000_000_000;
 
 /// The progress of the calibration.
@@ -44,12 +44,12 @@ impl Phase {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClockState {
-    /// The last segment. After a refusal it is still used until it ends.
+    /// The last segment. It is still used until it ends when the counter becomes unavailable.
     pub(crate) segment: Segment,
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`, in nanoseconds.
     pub(crate) offset: i64,
-    /// The last sample. While the counter is refused, its time is the *check time*, at which the
-    /// kernel must be asked again.
+    /// The last sample. While the counter is unavailable, its time is the *check time*, at which
+    /// the kernel must be asked again.
     pub(crate) sampled: Sample,
     /// The measured rate. The segment's rate is this one plus a correction.
     pub(crate) base_rate: Rate,
@@ -63,8 +63,8 @@ pub(crate) struct ClockState {
     /// Afterwards, the change of the rate that the last sample showed, if a step can look like it.
     pub(crate) pending: i64,
     pub(crate) phase: Phase,
-    /// The last refusal.
-    pub(crate) refusal: Option<Refusal>,
+    /// Why the counter is unavailable, or was the last time.
+    pub(crate) unavailable: Option<Unavailable>,
     /// How many calibrations in a row were spoilt.
     pub(crate) spoilt: u8,
     /// For how many more segments the kernel's rate is expected to change.
@@ -72,7 +72,7 @@ pub(crate) struct ClockState {
     // What the statistics count. Errors are in nanoseconds.
     pub(crate) segments: u64,
     pub(crate) calibrations: u32,
-    pub(crate) refusals: u32,
+    pub(crate) times_unavailable: u32,
     pub(crate) last_error: u32,
     pub(crate) largest_error: u32,
 }
@@ -113,14 +113,22 @@ impl ClockState {
         })
     }
 
-    pub(crate) fn statistics(&self, vdso_reads: u64) -> Statistics {
+    /// Returns whether the offset of the wall clock was measured.
+    pub(crate) fn has_offset(&self) -> bool {
+        self.phase != Phase::Idle || self.calibrations > 0
+    }
+
+    /// Returns the statistics that the state has. The clock counts the others.
+    pub(crate) fn statistics(&self) -> Statistics {
         let nanos = |error: u32| Duration::from_nanos(error.into());
         Statistics {
             segments: self.segments,
             calibrations: self.calibrations.into(),
-            refusals: self.refusals.into(),
-            last_refusal: self.refusal,
-            vdso_reads,
+            times_unavailable: self.times_unavailable.into(),
+            last_unavailable: self.unavailable,
+            steps: 0,
+            wall_steps: 0,
+            vdso_reads: 0,
             last_error: nanos(self.last_error),
             largest_error: nanos(self.largest_error),
         }
@@ -138,8 +146,8 @@ impl ClockState {
         };
         let is_off = self.phase == Phase::Off && used == 0 && segment.nanos == 0;
         let rate = if is_off { NOT_USED } else { segment.rate };
-        let refusal = self.refusal.map_or(0, |refusal| refusal as u8 + 1);
-        let progress = u32::from_le_bytes([self.phase as u8, self.spoilt, self.unsteady, refusal]);
+        let reason = self.unavailable.map_or(0, |reason| reason as u8 + 1);
+        let progress = u32::from_le_bytes([self.phase as u8, self.spoilt, self.unsteady, reason]);
         [
             segment.start,
             segment.nanos,
@@ -155,7 +163,7 @@ impl ClockState {
             self.first.ticks,
             self.first.nanos,
             self.segments,
-            join(self.calibrations, self.refusals),
+            join(self.calibrations, self.times_unavailable),
             join(self.last_error, self.largest_error),
         ]
     }
@@ -185,8 +193,8 @@ impl ClockState {
         ] = more;
         let rate = if rate == NOT_USED { 0 } else { rate };
         let (progress, cost) = split(progress);
-        let [phase, spoilt, unsteady, refusal] = progress.to_le_bytes();
-        let (calibrations, refusals) = split(counts);
+        let [phase, spoilt, unsteady, reason] = progress.to_le_bytes();
+        let (calibrations, times_unavailable) = split(counts);
         let (last_error, largest_error) = split(errors);
         Self {
             segment: Segment {
@@ -209,14 +217,14 @@ impl ClockState {
             },
             pending: pending as i64,
             phase: Phase::from_code(phase),
-            refusal: Refusal::ALL
-                .get(usize::from(refusal).wrapping_sub(1))
+            unavailable: Unavailable::ALL
+                .get(usize::from(reason).wrapping_sub(1))
                 .copied(),
             spoilt,
             unsteady,
             segments,
             calibrations,
-            refusals,
+            times_unavailable,
             last_error,
             largest_error,
         }

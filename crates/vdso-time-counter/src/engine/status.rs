@@ -9,8 +9,8 @@ use core::time::Duration;
 pub struct State {
     /// Whether the counter answers, or why the vDSO does. It can change when a segment ends.
     pub status: Status,
-    /// How far a [`monotonic`](crate::monotonic) of this moment may be from `CLOCK_MONOTONIC`,
-    /// until the segment ends: see [Error bound](crate#error-bound).
+    /// How far a read of the monotonic clock may be from `CLOCK_MONOTONIC`, until the segment ends:
+    /// see [Error bound](crate#error-bound).
     ///
     /// While the vDSO answers, it is the lead that the clock keeps because it does not go back:
     /// usually 0. [`Duration::MAX`] if a sandbox denies the clock.
@@ -19,6 +19,8 @@ pub struct State {
     /// few parts per billion off after a minute. `None` while the counter is not used. Where
     /// `Ticks` are nanoseconds, it is 1,000,000,000.
     pub frequency: Option<u64>,
+    /// What the clock has done so far.
+    pub statistics: Statistics,
 }
 
 /// Whether the counter answers, or why the vDSO does.
@@ -40,7 +42,22 @@ pub enum Status {
     /// the vDSO answers for the rest of the process's life.
     Updating,
     /// The counter is not used for some time.
-    Refused(Refusal),
+    Unavailable(Unavailable),
+}
+
+impl Status {
+    /// Returns whether the counter answers.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// println!("a cheap clock: {}", vdso_time_counter::state().status.is_used());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn is_used(self) -> bool {
+        matches!(self, Self::Used)
+    }
 }
 
 impl fmt::Display for Status {
@@ -52,35 +69,35 @@ impl fmt::Display for Status {
             Self::Updating => {
                 "the vDSO answers while another caller updates the clock (or was cut off)"
             }
-            Self::Refused(refusal) => return refusal.fmt(f),
+            Self::Unavailable(reason) => return reason.fmt(f),
         })
     }
 }
 
-macro_rules! refusals {
-    ($($(#[$doc:meta])+ $Refusal:ident: $text:literal,)+) => {
+macro_rules! reasons {
+    ($($(#[$doc:meta])+ $Reason:ident: $text:literal,)+) => {
         /// Why the counter is not used.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
-        pub enum Refusal {
-            $($(#[$doc])+ $Refusal,)+
+        pub enum Unavailable {
+            $($(#[$doc])+ $Reason,)+
         }
 
-        impl Refusal {
+        impl Unavailable {
             // For the C library's tests, besides this crate.
             #[doc(hidden)]
-            pub const ALL: &[Self] = &[$(Self::$Refusal),+];
+            pub const ALL: &[Self] = &[$(Self::$Reason),+];
         }
 
-        impl fmt::Display for Refusal {
+        impl fmt::Display for Unavailable {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self { $(Self::$Refusal => $text),+ })
+                f.write_str(match self { $(Self::$Reason => $text),+ })
             }
         }
     };
 }
 
-refusals! {
+reasons! {
     /// There is no counter that this crate can read, or the vDSO does not read it, or the program
     /// is built for CPUs without 64-bit atomics (ARMv5 and older).
     NoCounter: "the vDSO reads no counter that this program can read",
@@ -106,12 +123,12 @@ refusals! {
     /// enters the kernel (`kvm-clock`'s without its stable bit, and arm64's because of an erratum),
     /// or each read of the counter is trapped. The clock tries again after 10 s.
     SlowVdso: "a read by the vDSO takes about as long as a system call",
-    /// The kernel would have to be asked, which
-    /// [`forbid_system_calls`](crate::forbid_system_calls) forbids.
+    /// The kernel would have to be asked, but
+    /// [`prepare_for_sandbox`](crate::prepare_for_sandbox) forbade the system calls.
     SystemCallsForbidden: "the kernel would have to be asked whether it keeps its time by the counter",
 }
 
-impl core::error::Error for Refusal {}
+impl core::error::Error for Unavailable {}
 
 /// What the clock has done so far in this process, and before a fork in its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -121,11 +138,22 @@ pub struct Statistics {
     pub segments: u64,
     /// Measurements of the counter's rate begun.
     pub calibrations: u64,
-    /// How often the counter was refused. A check that confirms the same reason does not count.
-    pub refusals: u64,
-    /// The last refusal.
-    pub last_refusal: Option<Refusal>,
-    /// About how many reads the vDSO answered in the counter's place, while that is not refused.
+    /// How often the counter became unavailable. A check that confirms the same reason does not
+    /// count.
+    pub times_unavailable: u64,
+    /// Why it became unavailable the last time.
+    pub last_unavailable: Option<Unavailable>,
+    /// How often the kernel's clock or the counter jumped while the counter was used: the system
+    /// resumed, or its virtual machine was moved, restored or stopped.
+    ///
+    /// A jump is found by a read that makes a segment: by the first one of a thread that reads
+    /// often, or by two in a row. It is a difference of more than 500 ppm (25 % within 32 ms) and 16
+    /// us. So adjtimex(2)'s slews count if they begin while nothing reads.
+    pub steps: u64,
+    /// How often `CLOCK_REALTIME` was set, or was set back by a leap second, as far as a read of the
+    /// clock found it.
+    pub wall_steps: u64,
+    /// About how many reads the vDSO answered in the counter's place, while that is available.
     pub vdso_reads: u64,
     /// The clock's error that the last segment began to remove.
     pub last_error: Duration,

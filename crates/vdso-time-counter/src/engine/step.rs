@@ -1,10 +1,10 @@
-//! [`Step`]: makes the next state: one of the calibration, the next segment, or a refusal.
+//! [`Step`]: makes the next state: one of the calibration, the next segment, or none.
 
 use super::sample::{Burst, Sample, middle, offset_to};
 use super::segment::{self, Rate, Segment};
 use super::source::Source;
 use super::state::{ClockState, LONGEST_RETRY, OLD, Phase};
-use super::status::Refusal;
+use super::status::Unavailable;
 use super::wall;
 
 /// The time between the first sample and the first long burst, in nanoseconds.
@@ -19,7 +19,8 @@ const LONG: u32 = 32;
 const SHORT: u32 = 8;
 /// A larger difference, in nanoseconds, is a step or another rate. A smaller one is smoothed.
 const NOISE: u64 = 64;
-/// The spoilt calibrations in a row after which the counter is refused. A suspend can spoil one.
+/// The corrupted calibrations in a row after which the counter is unavailable. A suspend can
+/// corrupt one.
 const SPOILT: u8 = 3;
 /// The number of short segments after a change of the kernel's rate.
 const UNSTEADY: u8 = 100;
@@ -35,6 +36,10 @@ pub(crate) struct Step<'a, S> {
     pub(crate) is_wanted: bool,
     /// Whether system calls are permitted.
     pub(crate) may_check: bool,
+    /// Whether the change found a jump of the kernel's clock or of the counter.
+    pub(crate) found_step: bool,
+    /// Whether it found that the wall clock was set.
+    pub(crate) found_wall_step: bool,
 }
 
 impl<S: Source> Step<'_, S> {
@@ -57,13 +62,19 @@ impl<S: Source> Step<'_, S> {
             Phase::Off if passed.wrapping_neg().wrapping_sub(1) < LONGEST_RETRY => {
                 // Without a segment, only a wrong offset makes a read slow.
                 if self.state.segment == Segment::empty(0) {
-                    self.state.offset = wall::offset(self.source, self.state.offset)?;
+                    self.measure_offset()?;
                 }
                 Some(())
             }
             Phase::Idle | Phase::Off => match self.detect() {
                 Ok(()) => self.begin(),
-                Err(refusal) => self.off(refusal),
+                Err(reason) => {
+                    // For the first read of the wall clock.
+                    if !self.state.has_offset() {
+                        self.measure_offset()?;
+                    }
+                    self.off(reason)
+                }
             },
             _ if passed > OLD => self.is_wanted.then(|| self.begin())?,
             Phase::Rough if passed >= ROUGH => self.baseline(),
@@ -74,59 +85,75 @@ impl<S: Source> Step<'_, S> {
 
     #[cold]
     #[inline(never)]
-    fn detect(&self) -> Result<(), Refusal> {
+    fn detect(&self) -> Result<(), Unavailable> {
         if self.may_check {
             self.source.detect()
         } else {
-            Err(Refusal::SystemCallsForbidden)
+            Err(Unavailable::SystemCallsForbidden)
         }
     }
 
-    /// Refuses the counter until the check time. The offset stays: a segment in force uses it.
+    /// Makes the counter unavailable until the check time. The offset stays: a segment in force
+    /// uses it.
     #[cold]
     #[inline(never)]
     #[allow(
         clippy::unnecessary_wraps,
         reason = "it is one of the changes of the state"
     )]
-    fn off(&mut self, refusal: Refusal) -> Option<()> {
+    fn off(&mut self, reason: Unavailable) -> Option<()> {
         let Self { state, now, .. } = self;
-        if (state.phase, state.refusal) != (Phase::Off, Some(refusal)) {
-            state.refusals = state.refusals.saturating_add(1);
+        if (state.phase, state.unavailable) != (Phase::Off, Some(reason)) {
+            state.times_unavailable = state.times_unavailable.saturating_add(1);
         }
-        let retry = retry(refusal, state.spoilt);
+        let retry = retry(reason, state.spoilt);
         state.sampled = Sample {
             ticks: 0,
             nanos: now.wrapping_add(retry),
         };
-        (state.phase, state.refusal) = (Phase::Off, Some(refusal));
+        (state.phase, state.unavailable) = (Phase::Off, Some(reason));
         Some(())
     }
 
-    /// Calibrates again, or refuses the counter.
+    /// Calibrates again, or makes the counter unavailable.
     #[cold]
     fn restart(&mut self, spoilt: u8) -> Option<()> {
         (self.state.phase, self.state.spoilt) = (Phase::Idle, spoilt);
         if spoilt < SPOILT {
             Some(())
         } else {
-            self.off(Refusal::Frequency)
+            self.off(Unavailable::Frequency)
         }
     }
 
     #[cold]
     #[inline(never)]
     fn begin(&mut self) -> Option<()> {
+        self.measure_offset()?;
         let Self {
             source, state, now, ..
         } = self;
-        state.offset = wall::offset(*source, state.offset)?;
         let Burst { sample, cost } = Burst::take(*source, 2, None, 0)?;
         state.phase = Phase::Rough;
         (state.sampled, state.cost) = (sample, cost);
         state.checked = *now;
         state.calibrations = state.calibrations.saturating_add(1);
         Some(())
+    }
+
+    /// Measures the offset of the wall clock. The old one stays if it is possible.
+    fn measure_offset(&mut self) -> Option<()> {
+        let offset = wall::offset(self.source, self.state.offset)?;
+        self.set_offset(offset);
+        Some(())
+    }
+
+    #[inline]
+    fn set_offset(&mut self, offset: i64) {
+        if offset != self.state.offset {
+            self.found_wall_step |= self.state.has_offset();
+            self.state.offset = offset;
+        }
     }
 
     /// Returns the rate from the state's sample to this one.
@@ -188,6 +215,7 @@ impl<S: Source> Step<'_, S> {
         if burst.cost > self.suspect_cost(state.cost) {
             return self.restart(0); // something disturbed every sample of a burst
         }
+        self.measure_offset()?;
         let cost = burst.cost.min(state.cost);
         let Sample {
             ticks: start,
@@ -200,7 +228,6 @@ impl<S: Source> Step<'_, S> {
                 rate: base_rate,
                 span: segment::span(base_rate),
             },
-            offset: wall::offset(self.source, state.offset)?,
             base_rate,
             sampled: burst.sample,
             first: state.sampled.centred(state.cost),
@@ -208,7 +235,7 @@ impl<S: Source> Step<'_, S> {
             pending: 0,
             phase: Phase::Running,
             spoilt: 0,
-            ..state
+            ..*self.state
         };
         self.state.made(0);
         Some(())
@@ -227,8 +254,8 @@ impl<S: Source> Step<'_, S> {
         // The vDSO now enters the kernel, or the CPU is slower.
         let is_suspect = burst.cost > self.suspect_cost(usual);
         if is_suspect || (self.may_check && self.now.wrapping_sub(self.state.checked) > RECHECK) {
-            if let Err(refusal) = self.detect() {
-                return self.off(refusal);
+            if let Err(reason) = self.detect() {
+                return self.off(reason);
             }
             self.state.checked = self.now;
         }
@@ -237,19 +264,26 @@ impl<S: Source> Step<'_, S> {
         } else {
             burst.cost.min(usual + usual.div_ceil(8))
         };
-        match follow(self.state, burst.sample, cost) {
-            Ok(()) => {}
-            Err(Divergence::Slew) => return self.begin(),
-            Err(Divergence::Jump) => {
-                return match self.detect() {
-                    Err(refusal) => self.off(refusal),
-                    Ok(()) => self.restart(0),
-                };
-            }
+        if let Err(divergence) = follow(self.state, burst.sample, cost) {
+            return self.diverged(divergence);
         }
-        let state = &mut *self.state;
-        (state.offset, state.sampled, state.cost) = (offset, burst.sample, cost);
+        self.set_offset(offset);
+        self.state.sampled = burst.sample;
+        self.state.cost = cost;
         Some(())
+    }
+
+    /// Measures the counter again.
+    #[cold]
+    fn diverged(&mut self, divergence: Divergence) -> Option<()> {
+        self.found_step = true;
+        match divergence {
+            Divergence::Slew => self.begin(),
+            Divergence::Jump => match self.detect() {
+                Err(reason) => self.off(reason),
+                Ok(()) => self.restart(0),
+            },
+        }
     }
 
     /// Returns the number of ticks above which a read of both clocks is suspect.
@@ -293,13 +327,13 @@ enum Divergence {
     Jump,
 }
 
-/// Returns the time in nanoseconds after which a refusal is checked again.
-fn retry(refusal: Refusal, spoilt: u8) -> u64 {
+/// Returns the time in nanoseconds after which an unavailable counter is checked again.
+fn retry(reason: Unavailable, spoilt: u8) -> u64 {
     const SECOND: u64 = 1_000_000_000;
-    match refusal {
-        Refusal::ClockSourceUnknown | Refusal::Denied => SECOND,
-        Refusal::ClockSource | Refusal::NotInvariant | Refusal::SlowVdso => 10 * SECOND,
-        Refusal::Frequency => (10 * SECOND) << spoilt.saturating_sub(SPOILT).min(6),
+    match reason {
+        Unavailable::ClockSourceUnknown | Unavailable::Denied => SECOND,
+        Unavailable::ClockSource | Unavailable::NotInvariant | Unavailable::SlowVdso => 10 * SECOND,
+        Unavailable::Frequency => (10 * SECOND) << spoilt.saturating_sub(SPOILT).min(6),
         _ => LONGEST_RETRY,
     }
 }

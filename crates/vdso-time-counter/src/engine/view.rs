@@ -39,8 +39,8 @@ impl View {
     }
 
     pub(crate) fn status(&self) -> Status {
-        match (self.state.phase, self.state.refusal) {
-            (Phase::Off, Some(refusal)) => Status::Refused(refusal),
+        match (self.state.phase, self.state.unavailable) {
+            (Phase::Off, Some(reason)) => Status::Unavailable(reason),
             (Phase::Running, _) if self.segment.is_some() => Status::Used,
             _ if self.version.has_writer() => Status::Updating,
             (Phase::Running, _) => Status::Stale,

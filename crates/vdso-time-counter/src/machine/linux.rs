@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use vdso_time::__private::{NATIVE, auxval, read_file, syscall as call};
 use vdso_time::{ClockId, ReadCost, Route, read_cost, routes};
 
-use crate::engine::status::Refusal;
+use crate::engine::status::Unavailable;
 use crate::machine::TRUSTS_HYPERVISOR;
 use crate::machine::arch::{Counter as _, CpuCounter};
 
@@ -36,18 +36,18 @@ fn is_denied() -> bool {
 
 /// Returns why the counter must not be used now. A kernel that keeps its time by it marks the TSC
 /// unstable if the CPUs do not agree.
-pub(super) fn detect() -> Result<(), Refusal> {
+pub(super) fn detect() -> Result<(), Unavailable> {
     // The high-water mark is a 64-bit atomic, which a program for ARMv5 lacks on every CPU.
     let sources = CpuCounter::CLOCK_SOURCES;
     let is_readable = cfg!(target_has_atomic = "64") && !sources.is_empty();
     if !is_readable || !matches!(routes().clock_gettime, Route::Vdso { .. }) {
-        return Err(Refusal::NoCounter);
+        return Err(Unavailable::NoCounter);
     }
     if is_denied() {
-        return Err(Refusal::Denied);
+        return Err(Unavailable::Denied);
     }
     let mut name = [0; 8];
-    read_file(CURRENT, &mut name).map_err(|_| Refusal::ClockSourceUnknown)?;
+    read_file(CURRENT, &mut name).map_err(|_| Unavailable::ClockSourceUnknown)?;
     let name = name
         .iter()
         .flat_map(|word| word.to_ne_bytes())
@@ -55,19 +55,19 @@ pub(super) fn detect() -> Result<(), Refusal> {
     let is_one_of = |sources: &[&str]| sources.iter().any(|source| source.bytes().eq(name.clone()));
     let is_paravirtual = is_one_of(CpuCounter::PARAVIRTUAL);
     if !is_paravirtual && !is_one_of(sources) {
-        return Err(Refusal::ClockSource);
+        return Err(Unavailable::ClockSource);
     }
     // QEMU emulates no invariant TSC. The tests assume one by a cfg, or that there is none.
     let is_invariant = (CpuCounter::is_invariant() || cfg!(vdso_time_assume_invariant))
         && !cfg!(vdso_time_not_invariant);
     if !(is_invariant || is_paravirtual && TRUSTS_HYPERVISOR.load(Relaxed)) {
-        return Err(Refusal::NotInvariant);
+        return Err(Unavailable::NotInvariant);
     }
     // The clock source keeps its name if the hypervisor takes back the stable bit. Only the time of
-    // a read shows it, so there the counter is refused when in doubt.
+    // a read shows it, so there the counter is unavailable when in doubt.
     match read_cost(ClockId::MONOTONIC) {
-        ReadCost::SystemCall => return Err(Refusal::SlowVdso),
-        ReadCost::Unknown if is_paravirtual => return Err(Refusal::SlowVdso),
+        ReadCost::SystemCall => return Err(Unavailable::SlowVdso),
+        ReadCost::Unknown if is_paravirtual => return Err(Unavailable::SlowVdso),
         _ => {}
     }
     IS_PARAVIRTUAL.store(is_paravirtual, Relaxed);

@@ -22,7 +22,7 @@ use core::sync::atomic::AtomicBool;
 use vdso_time::{ClockId, Errno, clock_gettime};
 
 use crate::engine::source::Source;
-use crate::engine::status::Refusal;
+use crate::engine::status::Unavailable;
 use arch::{Counter as _, CpuCounter};
 
 /// Whether the hypervisor's stable bit counts as the CPU's invariant bit.
@@ -33,7 +33,7 @@ pub(super) struct Native;
 
 /// Reads a clock of the kernel in nanoseconds, which always fit in 64 bits (`ktime_t`).
 #[inline]
-pub(super) fn kernels(clock: ClockId) -> Result<i64, Errno> {
+pub(super) fn kernel_nanos(clock: ClockId) -> Result<i64, Errno> {
     clock_gettime(clock).map(|time| {
         time.tv_sec
             .wrapping_mul(1_000_000_000)
@@ -54,19 +54,19 @@ impl Source for Native {
 
     #[inline]
     fn monotonic(&self) -> Option<u64> {
-        Some(kernels(ClockId::MONOTONIC).ok()? as u64)
+        Some(kernel_nanos(ClockId::MONOTONIC).ok()? as u64)
     }
 
     #[inline]
     fn realtime(&self) -> Option<i64> {
-        kernels(ClockId::REALTIME).ok()
+        kernel_nanos(ClockId::REALTIME).ok()
     }
 
     fn raw(&self) -> Option<i64> {
-        kernels(ClockId::MONOTONIC_RAW).ok()
+        kernel_nanos(ClockId::MONOTONIC_RAW).ok()
     }
 
-    fn detect(&self) -> Result<(), Refusal> {
+    fn detect(&self) -> Result<(), Unavailable> {
         system::detect()
     }
 

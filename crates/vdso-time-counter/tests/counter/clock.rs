@@ -9,7 +9,11 @@ use std::time::{Duration, Instant};
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use test_support::nix::sys::signal::Signal;
 use test_support::{child, cpus, filter, not_run_here};
-use vdso_time_counter::{self as counter, CounterMonotonic, Refusal, State, Status, Ticks};
+use vdso_time::Errno;
+use vdso_time_counter::{
+    self as counter, CounterMonotonic, CounterMonotonicUnordered, CounterRealtimeUnordered, State,
+    Status, Ticks, Unavailable,
+};
 
 use crate::{assert_near, expected, is_used, kernel, settle};
 
@@ -41,14 +45,14 @@ fn the_status_before_and_after_calibration_is_the_kernels_verdict() {
             let is_used = expected().is_ok();
             assert_eq!(
                 status,
-                expected().map_or_else(Status::Refused, |()| Status::Used)
+                expected().map_or_else(Status::Unavailable, |()| Status::Used)
             );
             assert_eq!(
                 (error_bound > Duration::ZERO, frequency.is_some()),
                 (is_used, is_used)
             );
             let bounds = (0..1000).map(|_| {
-                let _ = counter::monotonic();
+                let _ = CounterMonotonicUnordered::now();
                 counter::state().error_bound
             });
             assert_eq!(bounds.max() >= Some(Duration::from_nanos(30)), is_used);
@@ -56,10 +60,10 @@ fn the_status_before_and_after_calibration_is_the_kernels_verdict() {
     }
 }
 
-/// Reads in a sandbox that kills for the clock's calls, and for those that find the vDSO:
-/// `forbid_system_calls()` has made them before, even if the clock never read.
+/// Reads and checks in a sandbox that kills for the clock's calls, and for those that find the vDSO:
+/// `prepare_for_sandbox()` has made them before, even if the clock was never read.
 #[test]
-fn after_forbid_system_calls_a_sandbox_that_kills_notices_no_read() {
+fn after_prepare_for_sandbox_a_sandbox_that_kills_notices_no_read() {
     let calls = [
         libc::SYS_prctl,
         libc::SYS_openat,
@@ -74,28 +78,49 @@ fn after_forbid_system_calls_a_sandbox_that_kills_notices_no_read() {
     ];
     for is_measured in [false, true] {
         child::forked(|| {
-            if is_measured && !is_used() {
-                return;
+            if is_measured {
+                settle();
             }
-            counter::forbid_system_calls();
+            let expected = expected();
+            let status = counter::prepare_for_sandbox();
+            match expected {
+                Err(reason) => assert_eq!(status, Status::Unavailable(reason)),
+                // A busy machine can need more than 50 ms.
+                Ok(()) => assert!(
+                    matches!(status, Status::Used | Status::Calibrating),
+                    "{status}"
+                ),
+            }
             if let Err(error) =
                 filter::restrict(&calls.map(|call| call as u32), filter::KILL_PROCESS)
             {
                 return not_run_here(error);
             }
-            let segments = counter::statistics().segments;
+            let segments = counter::state().statistics.segments;
             for _ in 0..100_000 {
-                assert!(counter::monotonic().as_nanos() > 0 && counter::realtime().as_nanos() > 0);
-            }
-            assert!(counter::statistics().segments >= segments);
-            if !is_measured {
-                assert_eq!(
-                    counter::state().status,
-                    Status::Refused(Refusal::SystemCallsForbidden)
+                assert!(
+                    CounterMonotonicUnordered::now().as_nanos() > 0
+                        && CounterRealtimeUnordered::now().as_nanos() > 0
                 );
             }
+            assert!(counter::state().statistics.segments >= segments);
+            assert_eq!(counter::check(), expected);
         });
     }
+}
+
+#[test]
+fn the_hypervisor_can_be_trusted_only_before_the_first_read() {
+    child::forked(|| {
+        let _ = CounterMonotonic::now();
+        assert_eq!(counter::trust_hypervisor(), Err(Errno::EBUSY));
+    });
+    child::forked(|| {
+        let _ = (counter::check(), counter::state());
+        assert_eq!(counter::trust_hypervisor(), Ok(()), "neither is a read");
+        let _ = CounterMonotonic::now();
+        assert_eq!(counter::trust_hypervisor(), Ok(()), "it is trusted");
+    });
 }
 
 #[test]
@@ -205,7 +230,7 @@ fn a_thread_that_is_denied_the_counter_gets_sigsegv_as_in_the_vdso() {
     // SAFETY: the two numbers are `PR_SET_TSC` and `PR_TSC_SIGSEGV`.
     let deny_counter = || assert_eq!(unsafe { libc::prctl(26, 2) }, 0);
     let reads: [fn() -> bool; 2] = [
-        || counter::monotonic().as_nanos() > 0,
+        || CounterMonotonicUnordered::now().as_nanos() > 0,
         || vdso_time::clock_gettime(vdso_time::ClockId::MONOTONIC).is_ok(),
     ];
     child::forked(|| {
@@ -214,7 +239,7 @@ fn a_thread_that_is_denied_the_counter_gets_sigsegv_as_in_the_vdso() {
         }
         child::forked(|| {
             deny_counter();
-            assert_eq!(counter::check(), Err(Refusal::Denied));
+            assert_eq!(counter::check(), Err(Unavailable::Denied));
         });
         for read in reads {
             let end = child::end_of(|| {

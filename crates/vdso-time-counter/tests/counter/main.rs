@@ -17,7 +17,8 @@ use test_support::{not_run_here, oracle};
 use vdso_time::__private::NATIVE;
 use vdso_time::{ClockId, ReadCost, Route, read_cost, routes};
 use vdso_time_counter::{
-    self as counter, CounterMonotonic, CounterRealtime, Refusal, State, Status,
+    self as counter, CounterMonotonic, CounterMonotonicUnordered, CounterRealtime,
+    CounterRealtimeUnordered, State, Status, Unavailable,
 };
 
 /// Returns whether the counter's rate never changes: "Invariant TSC" of the vendors' manuals, leaf
@@ -41,24 +42,26 @@ fn is_invariant() -> bool {
 }
 
 /// Returns whether the counter is used after calibration, by what the kernel says of itself.
-fn expected() -> Result<(), Refusal> {
+fn expected() -> Result<(), Unavailable> {
     let (sources, is_invariant): (&[&str], _) = match NATIVE.map(|abi| abi.name) {
         Some("x86" | "x86_64") => (&["tsc", "tsc-early", "kvm-clock"], is_invariant()),
         Some("aarch64" | "arm") => (&["arch_sys_counter"], true),
         Some("riscv64") => (&["riscv_clocksource"], true),
         Some("s390x") => (&["tod"], true),
         Some("loongarch64") => (&["Constant"], true),
-        Some("powerpc64") | None => return Err(Refusal::NoCounter),
+        Some("powerpc64") | None => return Err(Unavailable::NoCounter),
         Some(other) => panic!("no clock source is known for {other}"),
     };
     match oracle::clock_source() {
-        _ if cfg!(not(target_has_atomic = "64")) => Err(Refusal::NoCounter),
-        _ if !matches!(routes().clock_gettime, Route::Vdso { .. }) => Err(Refusal::NoCounter),
-        None => Err(Refusal::ClockSourceUnknown),
-        Some(name) if !sources.contains(&name.as_str()) => Err(Refusal::ClockSource),
-        Some(_) if !is_invariant => Err(Refusal::NotInvariant),
+        _ if cfg!(not(target_has_atomic = "64")) => Err(Unavailable::NoCounter),
+        _ if !matches!(routes().clock_gettime, Route::Vdso { .. }) => Err(Unavailable::NoCounter),
+        None => Err(Unavailable::ClockSourceUnknown),
+        Some(name) if !sources.contains(&name.as_str()) => Err(Unavailable::ClockSource),
+        Some(_) if !is_invariant => Err(Unavailable::NotInvariant),
         // QEMU's user mode has a vDSO that makes the system call.
-        Some(_) if read_cost(ClockId::MONOTONIC) == ReadCost::SystemCall => Err(Refusal::SlowVdso),
+        Some(_) if read_cost(ClockId::MONOTONIC) == ReadCost::SystemCall => {
+            Err(Unavailable::SlowVdso)
+        }
         Some(_) => Ok(()),
     }
 }
@@ -66,9 +69,9 @@ fn expected() -> Result<(), Refusal> {
 /// Reads until the status is as expected, for as long as a calibration may take on a busy machine.
 fn settle() -> State {
     let start = Instant::now();
-    let expected = expected().map_or_else(Status::Refused, |()| Status::Used);
+    let expected = expected().map_or_else(Status::Unavailable, |()| Status::Used);
     loop {
-        let _ = counter::monotonic();
+        let _ = CounterMonotonicUnordered::now();
         let state = counter::state();
         if state.status == expected || start.elapsed() > Duration::from_secs(10) {
             return state;
@@ -97,10 +100,12 @@ const OFFSET: i64 = 100;
 #[track_caller]
 fn assert_near() {
     let reads: [(i32, fn() -> i64); 5] = [
-        (libc::CLOCK_MONOTONIC, || counter::monotonic().as_nanos()),
+        (libc::CLOCK_MONOTONIC, || {
+            CounterMonotonicUnordered::now().as_nanos()
+        }),
         (libc::CLOCK_MONOTONIC, || CounterMonotonic::now().as_nanos()),
         (libc::CLOCK_REALTIME, || {
-            counter::realtime().as_nanos() as i64
+            CounterRealtimeUnordered::now().as_nanos() as i64
         }),
         (libc::CLOCK_REALTIME, || {
             CounterRealtime::now().as_nanos() as i64
