@@ -1,10 +1,13 @@
 //! The command line.
 
+use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind::MissingRequiredArgument;
 use clap::{ArgGroup, Parser, ValueEnum, value_parser};
+
+use crate::{console, pages};
 
 const NOTES: &str = "\
 Examples:
@@ -109,7 +112,35 @@ pub(crate) enum GroupBy {
     Unit,
 }
 
+/// What a command line asks for.
+pub(crate) enum Request {
+    Measure(Box<Arguments>),
+    /// The help, the version, the manual page or completions.
+    Print(String),
+    /// Nothing, because it is wrong.
+    Wrong(String),
+}
+
 impl Arguments {
+    /// Reads the command line of this program.
+    pub(crate) fn request() -> Request {
+        let is_top = env::args_os().nth(1).is_some_and(|word| word == "top");
+        match Self::try_parse_from(Self::words(env::args_os())) {
+            Err(error) if error.use_stderr() => {
+                let mut message = console::usage(&error);
+                if is_top {
+                    message = message.replace("--interval <SECONDS>", "top");
+                }
+                Request::Wrong(message)
+            }
+            Err(help) => Request::Print(help.to_string()),
+            Ok(arguments) => match &arguments.generate {
+                Some(page) => Request::Print(pages::text(page).into()),
+                None => Request::Measure(arguments.into()),
+            },
+        }
+    }
+
     /// Returns whether a command is watched, which this program starts.
     pub(crate) fn has_command(&self) -> bool {
         !self.command.is_empty()
@@ -124,12 +155,11 @@ impl Arguments {
     /// Returns which processes share a row: by default those of one name, but with --pid each has
     /// its own.
     pub(crate) fn grouping(&self) -> GroupBy {
-        let default = if self.pid.is_some() {
-            GroupBy::Process
-        } else {
-            GroupBy::Name
-        };
-        self.group_by.unwrap_or(default)
+        match self.group_by {
+            Some(group_by) => group_by,
+            None if self.pid.is_some() => GroupBy::Process,
+            None => GroupBy::Name,
+        }
     }
 
     /// Returns whether the call chains are kept.
@@ -137,26 +167,31 @@ impl Arguments {
         self.folded || self.is_svg()
     }
 
-    /// Returns whether the report is a flame graph, by the name of its file.
+    /// Returns whether the report is a flame graph, which the name of its file tells.
     pub(crate) fn is_svg(&self) -> bool {
-        self.output
-            .as_ref()
-            .is_some_and(|path| path.extension().is_some_and(|name| name == "svg"))
+        let path = self.output.as_deref();
+        let Some(extension) = path.and_then(|path| path.extension()) else {
+            return false;
+        };
+        extension.eq_ignore_ascii_case("svg")
     }
 
     /// Returns the words of a command line. Users of perf and py-spy type `record`, which is the
     /// default here, or `top`, which means `--interval=1`, of all processes if none is named.
-    pub(crate) fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
         let mut words: Vec<_> = words.collect();
-        match words.get(1).and_then(|word| word.to_str()) {
-            Some("record") => drop(words.remove(1)),
-            Some("top") => {
-                words[1] = "--interval=1".into();
-                let parsed = Self::try_parse_from(&words);
-                let is_of_all = parsed.is_err_and(|error| error.kind() == MissingRequiredArgument);
-                words.extend(is_of_all.then(|| "--all".into()));
+        let Some(first) = words.get(1) else {
+            return words;
+        };
+        if first == "record" {
+            words.remove(1);
+        } else if first == "top" {
+            words[1] = "--interval=1".into();
+            if let Err(error) = Self::try_parse_from(&words) {
+                if error.kind() == MissingRequiredArgument {
+                    words.push("--all".into());
+                }
             }
-            _ => {}
         }
         words
     }

@@ -1,18 +1,18 @@
-//! Standard output and standard error of the program, and how they fail.
+//! Standard output and standard error.
 
 #![allow(unsafe_code, reason = "a link section is chosen, and libc is called")]
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::error::Result;
+use crate::text::{COLUMNS, wrapped};
+
 /// The exit status of a command that failed.
 pub(crate) const FAILED: u8 = 2;
 
 /// EX_USAGE of sysexits(3).
 pub(crate) const USAGE: u8 = 64;
-
-/// The program has the name of its package.
-const PROGRAM: &str = env!("CARGO_PKG_NAME");
 
 static WAS_OPEN: AtomicBool = AtomicBool::new(true);
 
@@ -32,73 +32,83 @@ extern "C" fn look() {
 
 /// Returns an error if standard output was not open for writing when the program started.
 ///
-/// Nothing says so later. Before `main`, std opens /dev/null in the place of a closed descriptor,
-/// and writing to that succeeds; the C library calls [`look`] earlier. std also takes EBADF, the
-/// error of a descriptor that is open for reading only, for success.
-pub(crate) fn require_output() -> io::Result<()> {
-    let is_open = WAS_OPEN.load(Ordering::Relaxed);
-    let why = "cannot write the report: standard output is not open for writing";
-    if is_open {
-        Ok(())
-    } else {
-        Err(io::Error::other(why))
+/// No later write fails. Before `main`, std opens /dev/null in place of a closed descriptor, and
+/// writing to that succeeds; the C library calls [`look`] earlier. std also takes EBADF, the error
+/// of a descriptor that is open for reading only, for success.
+pub(crate) fn require_output() -> Result<()> {
+    if WAS_OPEN.load(Ordering::Relaxed) {
+        return Ok(());
     }
+    Err("cannot write the report: standard output is not open for writing".into())
 }
 
 /// Prints on standard output. EPIPE is not an error.
-pub(crate) fn print(text: &str) -> io::Result<()> {
+pub(crate) fn print(text: &str) -> Result<()> {
     match write(text) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(io::Error::new(
-            error.kind(),
-            format!("cannot write the report: {error}"),
-        )),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot write the report: {error}").into())
+        }
         _ => Ok(()),
     }
+}
+
+/// Prints a text that was asked for, such as the help, and returns the exit status.
+pub(crate) fn print_all(text: &str) -> Result<u8> {
+    require_output()?;
+    print(text)?;
+    Ok(0)
 }
 
 /// Writes to standard output, with colours only if that is a terminal.
 pub(crate) fn write(text: &str) -> io::Result<()> {
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
-    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    out.write_all(text.as_bytes())?;
+    out.flush()
 }
 
-/// Prints on standard error, if that can be written to.
+/// Returns the columns of the terminal.
+pub(crate) fn columns() -> usize {
+    match terminal_size::terminal_size_of(io::stdout()) {
+        Some((width, _)) => width.0.into(),
+        None => COLUMNS,
+    }
+}
+
+/// Prints on standard error, in lines of 80 columns, if that can be written to.
 pub(crate) fn say(what: &str) {
-    let _ = writeln!(io::stderr(), "{PROGRAM}: {}", printable(what));
+    let lines = wrapped(&printable(&format!("vdso-who: {what}")), COLUMNS);
+    let _ = writeln!(io::stderr(), "{lines}");
+}
+
+/// Says why a command line is wrong, and returns the exit status.
+pub(crate) fn wrong_usage(message: &str) -> u8 {
+    say(message);
+    USAGE
 }
 
 /// Escapes what a terminal obeys, such as a control character of a path or of an argument.
-pub(crate) fn printable(text: &str) -> String {
-    let escaped = |letter: char| match letter {
-        '\n' => "\n".into(),
-        _ if letter.is_control() => letter.escape_debug().to_string(),
-        _ => letter.into(),
-    };
-    text.chars().map(escaped).collect()
+fn printable(text: &str) -> String {
+    let mut escaped = String::new();
+    for letter in text.chars() {
+        if letter.is_control() && letter != '\n' {
+            escaped.extend(letter.escape_debug());
+        } else {
+            escaped.push(letter);
+        }
+    }
+    escaped
 }
 
 /// Returns what clap says before the usage, such as a suggestion, in one line.
 pub(crate) fn usage(error: &clap::Error) -> String {
     let message = error.to_string();
-    let message = message.trim_start_matches("error: ");
-    let is_about_help =
-        |text: &&str| text.starts_with("Usage:") || text.starts_with("For more information");
-    let paragraphs = message
-        .split("\n\n")
-        .take_while(|text| !is_about_help(text));
-    let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let paragraphs: Vec<_> = paragraphs.map(in_one_line).collect();
-    format!("{} (see `{PROGRAM} --help`)", paragraphs.join("; "))
-}
-
-/// Returns JSON in which a terminal finds no control characters.
-///
-/// serde_json escapes those below U+0020 only, and a terminal obeys U+009B as well. The others can
-/// be in strings only, where an escape means the same.
-pub(crate) fn escaped(json: &str) -> String {
-    let escaped = |letter: char| match letter {
-        '\u{7f}'..='\u{9f}' => format!("\\u{:04x}", u32::from(letter)),
-        _ => letter.into(),
-    };
-    json.chars().map(escaped).collect()
+    let mut sentences = Vec::new();
+    for paragraph in message.trim_start_matches("error: ").split("\n\n") {
+        if paragraph.starts_with("Usage:") || paragraph.starts_with("For more information") {
+            break;
+        }
+        let words: Vec<_> = paragraph.split_whitespace().collect();
+        sentences.push(words.join(" "));
+    }
+    format!("{} (see `vdso-who --help`)", sentences.join("; "))
 }

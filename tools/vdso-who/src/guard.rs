@@ -8,6 +8,7 @@
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -17,15 +18,23 @@ use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
 use nix::unistd::Pid;
 
-use crate::{Result, ended, mapping, proc};
+use crate::error::{Error, Result, ended};
+use crate::{mapping, proc};
 
 pub(crate) struct Guard {
     pub(crate) waiter: JoinHandle<Result<ExitStatus, Errno>>,
     /// A message says that the command executed a program, which runs when the message is dropped.
-    /// None when nobody watches any more.
+    /// None when the measurement is over.
     pub(crate) executed: Option<Receiver<SyncSender<()>>>,
     /// The signals that were swallowed.
     pub(crate) swallowed: Arc<AtomicU64>,
+}
+
+/// The thread of a guard.
+struct Tracer {
+    pid: Pid,
+    swallowed: Arc<AtomicU64>,
+    to_watch: SyncSender<SyncSender<()>>,
 }
 
 impl Guard {
@@ -34,17 +43,17 @@ impl Guard {
         let (to_watch, executed) = sync_channel(0);
         let (to_start, started) = sync_channel(1);
         let swallowed = Arc::<AtomicU64>::default();
-        let count = swallowed.clone();
+        let tracer = Tracer {
+            pid,
+            swallowed: swallowed.clone(),
+            to_watch,
+        };
         let waiter = thread::spawn(move || {
             let options = Options::PTRACE_O_TRACECLONE | Options::PTRACE_O_TRACEEXEC;
             let _ = to_start.send(ptrace::seize(pid, options));
-            guard(pid, &count, &to_watch)
+            tracer.run()
         });
-        started.recv().map_err(ended)?.map_err(|error| {
-            format!(
-                "ptrace(2) is denied ({error}): run it outside of the container, or omit --exact"
-            )
-        })?;
+        started.recv().map_err(ended)?.map_err(denied)?;
         Ok(Self {
             waiter,
             executed: Some(executed),
@@ -53,62 +62,70 @@ impl Guard {
     }
 }
 
+fn denied(error: Errno) -> Error {
+    format!("ptrace(2) is denied ({error}): run it outside of the container, or omit --exact")
+        .into()
+}
+
 /// Waits for a process or, if it is -1, for any. Returns which it was, and its status.
 pub(crate) fn wait_for(pid: i32, flags: i32) -> Result<(i32, ExitStatus), Errno> {
     loop {
         let mut status = 0;
-        // SAFETY: the status is a place for the kernel to write to.
-        match Errno::result(unsafe { libc::waitpid(pid, &raw mut status, flags) }) {
+        // SAFETY: the kernel writes to the status, which lives until the call returns.
+        let waited = unsafe { libc::waitpid(pid, &raw mut status, flags) };
+        match Errno::result(waited) {
             Err(Errno::EINTR) => {}
             waited => return Ok((waited?, ExitStatus::from_raw(status))),
         }
     }
 }
 
-/// Lets each thread that stops continue, until the command ends.
-fn guard(
-    pid: Pid,
-    swallowed: &AtomicU64,
-    to_watch: &SyncSender<SyncSender<()>>,
-) -> Result<ExitStatus, Errno> {
-    loop {
-        let (thread, status) = wait_for(-1, libc::__WALL | libc::__WNOTHREAD)?;
-        let Some(mut signal) = status.stopped_signal() else {
-            if thread == pid.as_raw() {
+impl Tracer {
+    /// Lets each thread that stops continue, until the command ends.
+    fn run(&self) -> Result<ExitStatus, Errno> {
+        loop {
+            let (thread, status) = wait_for(-1, libc::__WALL | libc::__WNOTHREAD)?;
+            if let Some(signal) = status.stopped_signal() {
+                self.continue_thread(thread, signal, status.into_raw() >> 16);
+            } else if thread == self.pid.as_raw() {
                 return Ok(status);
             }
-            continue;
-        };
-        let mut request = libc::PTRACE_CONT;
-        match status.into_raw() >> 16 {
-            0 if signal == libc::SIGTRAP && is_breakpoint(thread) => {
-                swallowed.fetch_add(1, Ordering::Relaxed);
-                signal = 0;
-            }
-            0 => {}
-            event => {
-                // The process is stopped, as by Ctrl-Z, until a SIGCONT.
-                if event == libc::PTRACE_EVENT_STOP && signal != libc::SIGTRAP {
-                    request = libc::PTRACE_LISTEN;
-                }
-                let (ready, is_ready) = sync_channel(0);
-                if event == libc::PTRACE_EVENT_EXEC && to_watch.send(ready).is_ok() {
-                    let _ = is_ready.recv();
-                }
-                signal = 0;
-            }
         }
-        let nothing = std::ptr::null_mut::<libc::c_void>();
-        // SAFETY: these requests take no address, and a thread that ended is an error.
-        unsafe {
-            libc::ptrace(
-                request,
-                thread,
-                nothing,
-                signal as usize as *mut libc::c_void,
-            )
-        };
     }
+
+    /// Lets a thread continue that stopped by a signal or, if it is not 0, by an event of ptrace.
+    fn continue_thread(&self, thread: i32, signal: i32, event: i32) {
+        if event == 0 && signal == libc::SIGTRAP && is_breakpoint(thread) {
+            self.swallowed.fetch_add(1, Ordering::Relaxed);
+            request(libc::PTRACE_CONT, thread, 0);
+        } else if event == 0 {
+            request(libc::PTRACE_CONT, thread, signal);
+        } else if event == libc::PTRACE_EVENT_STOP && signal != libc::SIGTRAP {
+            // The process is stopped, as by Ctrl-Z, until a SIGCONT.
+            request(libc::PTRACE_LISTEN, thread, 0);
+        } else {
+            if event == libc::PTRACE_EVENT_EXEC {
+                self.wait_until_watched();
+            }
+            request(libc::PTRACE_CONT, thread, 0);
+        }
+    }
+
+    /// Waits until the new program has its breakpoints, if the measurement still runs.
+    fn wait_until_watched(&self) {
+        let (ready, is_ready) = sync_channel(0);
+        if self.to_watch.send(ready).is_ok() {
+            let _ = is_ready.recv();
+        }
+    }
+}
+
+/// Lets a thread continue. A thread that ended is not an error.
+fn request(request: libc::c_uint, thread: i32, signal: i32) {
+    let address = ptr::null_mut::<libc::c_void>();
+    let data = ptr::without_provenance_mut::<libc::c_void>(signal as usize);
+    // SAFETY: these requests take no address, and the number of a signal.
+    unsafe { libc::ptrace(request, thread, address, data) };
 }
 
 /// Returns whether a thread stopped by a breakpoint of the vDSO that the CPU did not name.
@@ -116,9 +133,14 @@ fn is_breakpoint(thread: i32) -> bool {
     let Ok(info) = ptrace::getsiginfo(Pid::from_raw(thread)) else {
         return false;
     };
-    // SAFETY: a SIGTRAP of the kernel has an address; that of a process has other bytes there.
+    if info.si_code != libc::TRAP_BRKPT {
+        return false;
+    }
+    // SAFETY: a SIGTRAP of the kernel has an address, as its code says.
     let address = unsafe { info.si_addr() } as u64;
     let maps = proc::text(thread as u32, "maps").unwrap_or_default();
-    info.si_code == libc::TRAP_BRKPT
-        && mapping::vdso(&maps).is_some_and(|vdso| vdso.contains(&address))
+    match mapping::vdso(&maps) {
+        Some(vdso) => vdso.contains(&address),
+        None => false,
+    }
 }

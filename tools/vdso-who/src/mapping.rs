@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{Result, proc};
+use crate::error::Result;
+use crate::proc;
 
 /// The path of the vDSO.
 pub(crate) const VDSO: &str = "[vdso]";
@@ -25,40 +26,64 @@ pub(crate) struct Mapping {
     pub(crate) file: FileId,
 }
 
+impl Mapping {
+    pub(crate) fn is_vdso(&self) -> bool {
+        &*self.path == VDSO
+    }
+
+    pub(crate) fn has_file(&self) -> bool {
+        self.file.inode != 0
+    }
+
+    /// Returns the offset of an address in the file.
+    pub(crate) fn offset_of(&self, address: u64) -> u64 {
+        address - self.range.start + self.offset
+    }
+}
+
 /// Reads the mappings of a process that runs.
 pub(crate) fn of_process(pid: u32) -> Result<Vec<Mapping>> {
-    let maps = proc::living_thread(pid).and_then(|thread| proc::text(thread, "maps"));
+    let maps = match proc::living_thread(pid) {
+        Ok(thread) => proc::text(thread, "maps"),
+        Err(error) => Err(error),
+    };
     let maps = maps.map_err(|error| proc::explain(pid, &error))?;
     Ok(maps.lines().filter_map(parsed).collect())
 }
 
 /// Finds the vDSO in /proc/PID/maps. The auxiliary vector only has the address that it had first.
 pub(crate) fn vdso(maps: &str) -> Option<Range<u64>> {
-    maps.lines()
-        .filter_map(parsed)
-        .find(|mapping| &*mapping.path == VDSO)
-        .map(|mapping| mapping.range)
+    let mut mappings = maps.lines().filter_map(parsed);
+    let vdso = mappings.find(Mapping::is_vdso)?;
+    Some(vdso.range)
 }
 
 /// Parses a line of /proc/PID/maps, if the mapping is executable.
 pub(crate) fn parsed(line: &str) -> Option<Mapping> {
     let mut fields = line.splitn(6, ' ');
     let (start, end) = fields.next()?.split_once('-')?;
-    let number = |text| u64::from_str_radix(text, 16).ok();
-    let is_executable = fields.next()?.contains('x');
-    let offset = number(fields.next()?)?;
+    let rights = fields.next()?;
+    let mut offset = hexadecimal(fields.next()?)?;
     let (major, minor) = fields.next()?.split_once(':')?;
-    let device = (number(major)? as u32, number(minor)? as u32);
-    let file = FileId {
-        device,
-        inode: fields.next()?.parse().ok()?,
-    };
+    let inode = fields.next()?.parse().ok()?;
     let path: Arc<str> = fields.next().unwrap_or_default().trim_start().into();
-    let offset = if &*path == VDSO { 0 } else { offset };
-    is_executable.then_some(Mapping {
-        range: number(start)?..number(end)?,
+    if !rights.contains('x') {
+        return None;
+    }
+    if &*path == VDSO {
+        offset = 0;
+    }
+    Some(Mapping {
+        range: hexadecimal(start)?..hexadecimal(end)?,
         offset,
         path,
-        file,
+        file: FileId {
+            device: (hexadecimal(major)? as u32, hexadecimal(minor)? as u32),
+            inode,
+        },
     })
+}
+
+fn hexadecimal(digits: &str) -> Option<u64> {
+    u64::from_str_radix(digits, 16).ok()
 }

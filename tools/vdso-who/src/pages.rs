@@ -3,24 +3,13 @@
 //! The program made them itself, until we measured its first build: clap_complete and clap_mangen
 //! took a sixth of it. Now only the test of the command line needs these packages.
 
-macro_rules! page {
-    ($extension:literal) => {
-        include_str!(concat!(
-            "../pages/",
-            env!("CARGO_PKG_NAME"),
-            ".",
-            $extension
-        ))
-    };
-}
-
 /// Returns the manual page, in roff, or the completions for a shell.
 pub(crate) fn text(name: &str) -> &'static str {
     match name {
-        "bash" => page!("bash"),
-        "fish" => page!("fish"),
-        "zsh" => page!("zsh"),
-        _ => page!("1"),
+        "bash" => include_str!("../pages/vdso-who.bash"),
+        "fish" => include_str!("../pages/vdso-who.fish"),
+        "zsh" => include_str!("../pages/vdso-who.zsh"),
+        _ => include_str!("../pages/vdso-who.1"),
     }
 }
 
@@ -29,39 +18,32 @@ mod tests {
     use clap_complete::Shell;
 
     use super::text;
+    use crate::arguments::command;
+
+    fn generated(name: &str) -> Vec<u8> {
+        let mut page = Vec::new();
+        if name == "man" {
+            clap_mangen::Man::new(command()).render(&mut page).unwrap();
+        } else {
+            let shell: Shell = name.parse().unwrap();
+            clap_complete::generate(shell, &mut command(), "vdso-who", &mut page);
+        }
+        page
+    }
 
     /// Compares the files with the command line. With `PAGES=overwrite` it writes them.
     #[test]
     fn the_pages_are_those_of_the_command_line() {
-        let names = crate::arguments::command();
-        let names = names
-            .get_arguments()
-            .find(|argument| argument.get_id() == "generate")
-            .unwrap();
-        for name in names.get_possible_values() {
-            let name = name.get_name();
-            let (mut program, mut page) = (crate::arguments::command(), Vec::new());
-            let package = env!("CARGO_PKG_NAME");
-            let extension = if name == "man" {
-                clap_mangen::Man::new(program).render(&mut page).unwrap();
-                "1"
+        let overwrites = std::env::var_os("PAGES").is_some_and(|what| what == "overwrite");
+        for name in ["man", "bash", "fish", "zsh"] {
+            let page = generated(name);
+            let extension = if name == "man" { "1" } else { name };
+            if overwrites {
+                let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/pages");
+                std::fs::write(format!("{directory}/vdso-who.{extension}"), page).unwrap();
             } else {
-                clap_complete::generate(
-                    name.parse::<Shell>().unwrap(),
-                    &mut program,
-                    package,
-                    &mut page,
-                );
-                name
-            };
-            if std::env::var_os("PAGES").is_some_and(|what| what == "overwrite") {
-                let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/pages");
-                std::fs::write(format!("{folder}/{package}.{extension}"), page).unwrap();
-            } else {
-                assert!(
-                    page == text(name).as_bytes(),
-                    "{package}.{extension} is old: set PAGES=overwrite"
-                );
+                let is_same = page == text(name).as_bytes();
+                assert!(is_same, "vdso-who.{extension} is old: set PAGES=overwrite");
             }
         }
     }

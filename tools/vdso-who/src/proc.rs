@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::Pid;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Reads a file of /proc/PID. Names of programs and files need not be UTF-8.
 pub(crate) fn text(pid: u32, file: &str) -> io::Result<String> {
@@ -20,29 +20,38 @@ pub(crate) fn text(pid: u32, file: &str) -> io::Result<String> {
 /// If /proc has the processes of another PID namespace. There other processes have the numbers that
 /// perf_event_open(2) and fork(2) use here.
 pub(crate) fn check_namespace() -> Result<()> {
-    match fs::read_link("/proc/self") {
-        Ok(own) if own != Path::new(&process::id().to_string()) => {
-            Err("/proc is that of another PID namespace: run vdso-who by `unshare --mount-proc` as root"
-                .into())
-        }
-        _ => Ok(()),
+    let Ok(own) = fs::read_link("/proc/self") else {
+        return Ok(());
+    };
+    if own == Path::new(&process::id().to_string()) {
+        return Ok(());
     }
+    Err(
+        "/proc is that of another PID namespace: run vdso-who by `unshare --mount-proc` as root"
+            .into(),
+    )
 }
 
 /// Returns the value of a line of /proc/PID/status.
 pub(crate) fn status(pid: u32, name: &str) -> Option<String> {
     let status = text(pid, "status").ok()?;
-    let value = status
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    Some(value.trim().to_owned())
+    for line in status.lines() {
+        if let Some((key, value)) = line.split_once(':') {
+            if key == name {
+                return Some(value.trim().to_owned());
+            }
+        }
+    }
+    None
 }
 
-/// Returns those of these signals that this process ignores.
-pub(crate) fn ignored(signals: [Signal; 2]) -> Vec<Signal> {
-    let mask = status(process::id(), "SigIgn").and_then(|mask| u64::from_str_radix(&mask, 16).ok());
-    let is_ignored = |signal: &Signal| mask.unwrap_or(0) >> (*signal as i32 - 1) & 1 == 1;
-    signals.into_iter().filter(is_ignored).collect()
+/// Returns the signals among these that this process ignores.
+pub(crate) fn ignored(signals: &[Signal]) -> Vec<Signal> {
+    let digits = status(process::id(), "SigIgn").unwrap_or_default();
+    let mask = u64::from_str_radix(&digits, 16).unwrap_or(0);
+    let mut ignored = signals.to_vec();
+    ignored.retain(|signal| mask >> (*signal as i32 - 1) & 1 == 1);
+    ignored
 }
 
 pub(crate) fn name(pid: u32) -> String {
@@ -51,10 +60,19 @@ pub(crate) fn name(pid: u32) -> String {
 
 /// Returns the threads of a process.
 pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
-    let names = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
-    Ok(names
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect())
+    numbers(&format!("/proc/{pid}/task"))
+}
+
+/// Returns the entries of a directory of /proc that are numbers.
+fn numbers(directory: &str) -> io::Result<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let name = entry?.file_name();
+        if let Ok(number) = name.to_string_lossy().parse() {
+            numbers.push(number);
+        }
+    }
+    Ok(numbers)
 }
 
 /// Returns a thread that still has the process's memory. After the main thread has ended, its
@@ -66,9 +84,13 @@ pub(crate) fn living_thread(pid: u32) -> io::Result<u32> {
         Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(error),
         _ => {}
     }
-    let mut threads = threads(pid)?.into_iter();
-    let living = threads.find(|thread| vector(*thread).is_ok_and(|vector| !vector.is_empty()));
-    living.ok_or(Errno::ESRCH.into())
+    for thread in threads(pid)? {
+        match vector(thread) {
+            Ok(vector) if !vector.is_empty() => return Ok(thread),
+            _ => {}
+        }
+    }
+    Err(Errno::ESRCH.into())
 }
 
 /// Explains why a process cannot be read.
@@ -96,55 +118,60 @@ pub(crate) fn no_process(pid: u32) -> String {
 /// Returns the CPU time of a process, `with_children` that it waited for. The time of children, and
 /// the time `in_user_space`, have a precision of 20 ms.
 pub(crate) fn cpu_time(pid: u32, with_children: bool, in_user_space: bool) -> Option<Duration> {
-    let clock = || {
-        clock_getcpuclockid(Pid::from_raw(pid as i32))
-            .and_then(ClockId::now)
-            .ok()
-    };
     if !with_children && !in_user_space {
-        return clock().map(Duration::from);
+        return own_cpu_time(pid);
     }
     let stat = text(pid, "stat").ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
+    let fields: Vec<_> = fields.split_whitespace().collect();
     // utime, stime, cutime and cstime are the fields 14 to 17; the state is field 3.
-    let field = |index: usize| {
-        fields
-            .split_whitespace()
-            .nth(index - 3)?
-            .parse::<u64>()
-            .ok()
-    };
-    let own = if in_user_space {
+    let field = |number: usize| -> Option<u64> { fields.get(number - 3)?.parse().ok() };
+    let mut time = if in_user_space {
         of_ticks(field(14)?)
     } else {
-        clock()?.into()
+        own_cpu_time(pid)?
     };
-    let system = if in_user_space { 0 } else { field(17)? };
-    let children = if with_children {
-        of_ticks(field(16)? + system)
-    } else {
-        Duration::ZERO
-    };
-    Some(own + children)
+    if with_children {
+        time += of_ticks(field(16)?);
+    }
+    if with_children && !in_user_space {
+        time += of_ticks(field(17)?);
+    }
+    Some(time)
+}
+
+fn own_cpu_time(pid: u32) -> Option<Duration> {
+    let clock = clock_getcpuclockid(Pid::from_raw(pid as i32)).ok()?;
+    Some(ClockId::now(clock).ok()?.into())
 }
 
 /// Returns a process and its descendants.
 pub(crate) fn family(pid: u32) -> Vec<u32> {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let processes = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let with_parent = |pid: u32| Some((pid, status(pid, "PPid")?.parse::<u32>().ok()?));
-    descendants(pid, processes.filter_map(with_parent).collect())
+    let mut parents = Vec::new();
+    for process in numbers("/proc").unwrap_or_default() {
+        let parent = status(process, "PPid").unwrap_or_default();
+        if let Ok(parent) = parent.parse() {
+            parents.push((process, parent));
+        }
+    }
+    descendants(pid, parents)
 }
 
 /// Returns a process and its descendants, given each process's parent. These were not read at one
 /// moment, so a number that was used again can be its own ancestor.
 fn descendants(pid: u32, mut parents: Vec<(u32, u32)>) -> Vec<u32> {
-    let (mut family, mut next) = (vec![pid], 0);
-    while let Some(parent) = family.get(next).copied() {
-        let (children, others): (Vec<_>, _) =
-            parents.into_iter().partition(|(_, of)| *of == parent);
-        family.extend(children.into_iter().map(|(child, _)| child));
-        (parents, next) = (others, next + 1);
+    let mut family = vec![pid];
+    let mut next = 0;
+    while next < family.len() {
+        let parent = family[next];
+        parents.retain(|(child, of)| {
+            let is_child = *of == parent;
+            if is_child {
+                family.push(*child);
+            }
+            !is_child
+        });
+        next += 1;
     }
     family
 }
@@ -152,20 +179,17 @@ fn descendants(pid: u32, mut parents: Vec<(u32, u32)>) -> Vec<u32> {
 /// Returns the CPU time of all processes.
 pub(crate) fn cpu_time_of_host() -> Option<Duration> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
-    let times = stat
-        .lines()
-        .next()?
-        .split_whitespace()
-        .skip(1)
-        .map(|field| field.parse().unwrap_or(0));
-    let times: Vec<u64> = times.take(7).collect();
-    // user, nice, system, idle, iowait, irq, softirq.
-    Some(of_ticks(
-        [0, 1, 2, 5, 6]
-            .iter()
-            .filter_map(|index| times.get(*index))
-            .sum(),
-    ))
+    let mut fields = stat.lines().next()?.split_whitespace();
+    fields.next()?;
+    let mut field = || -> Option<u64> { fields.next()?.parse().ok() };
+    let user = field()?;
+    let nice = field()?;
+    let system = field()?;
+    let _idle = field()?;
+    let _iowait = field()?;
+    let irq = field().unwrap_or(0);
+    let softirq = field().unwrap_or(0);
+    Some(of_ticks(user + nice + system + irq + softirq))
 }
 
 /// Ticks of `USER_HZ`, which is 100 on each architecture of this program.

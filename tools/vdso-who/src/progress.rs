@@ -14,7 +14,7 @@ pub(crate) struct Progress {
     /// Those of clock reads.
     pub(crate) reads: AtomicU64,
     /// The file whose debug information a debuginfod server is asked for now.
-    pub(crate) download: Mutex<Option<String>>,
+    download: Mutex<Option<String>>,
 }
 
 impl Progress {
@@ -23,5 +23,9 @@ impl Progress {
             // A process chose the name, and a terminal obeys control characters.
             *download = path.map(|path| path.to_string_lossy().escape_debug().to_string());
         }
+    }
+
+    pub(crate) fn download(&self) -> Option<String> {
+        self.download.lock().ok()?.clone()
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
 use std::ptr;
 use std::sync::mpsc::SyncSender;
 use std::thread::sleep;
@@ -14,8 +15,9 @@ use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::{ForkResult, Pid, fork};
 
+use crate::error::{Error, Result, ended, not_started};
 use crate::guard::{Guard, wait_for};
-use crate::{Result, ended, not_started, proc};
+use crate::proc;
 
 /// The process that is watched. A command that did not start to run is killed with this.
 pub(crate) struct Target {
@@ -32,17 +34,18 @@ impl Target {
     /// Takes a running process. Refuses the number of a thread, because records carry that of the
     /// process.
     pub(crate) fn attach(pid: u32) -> Result<Self> {
-        match proc::status(pid, "Tgid") {
-            Some(process) if process != pid.to_string() => {
-                Err(format!("{pid} is a thread of process {process}: use --pid {process}").into())
+        if let Some(process) = proc::status(pid, "Tgid") {
+            if process != pid.to_string() {
+                let what = format!("{pid} is a thread of process {process}: use --pid {process}");
+                return Err(what.into());
             }
-            _ => Ok(Self {
-                pid,
-                program: None,
-                gate: None,
-                guard: None,
-            }),
         }
+        Ok(Self {
+            pid,
+            program: None,
+            gate: None,
+            guard: None,
+        })
     }
 
     /// Starts a command, which waits for [`Self::go`]. It ignores the signals that this program
@@ -50,45 +53,28 @@ impl Target {
     #[allow(unsafe_code, reason = "a child waits before it executes its program")]
     pub(crate) fn start(words: &[OsString], ignored: &[Signal]) -> Result<Self> {
         let program = words.first().map(|word| word.to_string_lossy().into());
-        let words = words.iter().map(|word| CString::new(word.as_bytes()));
-        let words = words
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(io::Error::from)?;
-        let arguments: Vec<_> = words
-            .iter()
-            .map(|word| word.as_ptr())
-            .chain([ptr::null()])
-            .collect();
-        let (gate, mut end) = UnixStream::pair()?;
+        let mut strings = Vec::new();
+        for word in words {
+            strings.push(CString::new(word.as_bytes())?);
+        }
+        let mut arguments: Vec<_> = strings.iter().map(|word| word.as_ptr()).collect();
+        arguments.push(ptr::null());
+        let (gate, end) = UnixStream::pair()?;
         // SAFETY: until it executes the program, the child makes system calls only. It allocates
         // nothing and takes no lock, which another thread may have had.
-        if let ForkResult::Parent { child } = unsafe { fork() }.map_err(not_started)? {
-            drop(end);
-            let pid = child.as_raw() as u32;
-            return Ok(Self {
-                pid,
+        match unsafe { fork() }.map_err(not_started)? {
+            ForkResult::Child => {
+                // With this end the child would not see that its parent ended.
+                drop(gate);
+                execute_later(end, &arguments, ignored)
+            }
+            ForkResult::Parent { child } => Ok(Self {
+                pid: child.as_raw() as u32,
                 program,
                 gate: Some(gate),
                 guard: None,
-            });
+            }),
         }
-        // With this end the child would not see that its parent ended.
-        drop(gate);
-        let error = end.read_exact(&mut [0]).err().unwrap_or_else(|| {
-            // Rust's programs ignore this signal, others expect it.
-            // SAFETY: the default action is no code of this program.
-            let _ = unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) };
-            for caught in ignored {
-                // SAFETY: an ignored signal runs no code.
-                let _ = unsafe { signal(*caught, SigHandler::SigIgn) };
-            }
-            // SAFETY: the arguments are C strings, and the last one is null.
-            unsafe { libc::execvp(arguments[0], arguments.as_ptr()) };
-            io::Error::last_os_error()
-        });
-        let _ = end.write_all(&error.raw_os_error().unwrap_or(0).to_ne_bytes());
-        // SAFETY: this is a system call.
-        unsafe { libc::_exit(127) }
     }
 
     fn id(&self) -> Pid {
@@ -103,45 +89,63 @@ impl Target {
         let Some(gate) = &mut self.gate else {
             return Ok(());
         };
-        self.guard = is_guarded.then(|| Guard::start(id)).transpose()?;
+        if is_guarded {
+            self.guard = Some(Guard::start(id)?);
+        }
         gate.write_all(&[0])?;
-        let mut error = Vec::new();
-        gate.read_to_end(&mut error)?;
-        let number = error
-            .first_chunk()
-            .map(|number| i32::from_ne_bytes(*number));
+        let mut answer = Vec::new();
+        gate.read_to_end(&mut answer)?;
+        let number = answer.first_chunk().copied();
         // Guarded, it has not begun yet. If it failed, the guard waits for its end.
         if is_guarded == number.is_some() {
             self.gate = None;
         }
-        let Some(error) = number.map(io::Error::from_raw_os_error) else {
-            return Ok(());
-        };
+        match number {
+            Some(number) => Err(self.not_executed(i32::from_ne_bytes(number))),
+            None => Ok(()),
+        }
+    }
+
+    fn not_executed(&self, number: i32) -> Error {
+        let error = io::Error::from_raw_os_error(number);
         let program = self.program.as_deref().unwrap_or_default();
         let is_number = program.parse::<u32>().is_ok();
-        let hint = format!(": a process is watched by `vdso-who --pid {program}`");
-        Err(format!(
-            "cannot run {program}: {error}{}",
-            if is_number { &hint } else { "" }
-        )
-        .into())
+        if is_number {
+            let hint = format!("a process is watched by `vdso-who --pid {program}`");
+            return format!("cannot run {program}: {error}: {hint}").into();
+        }
+        format!("cannot run {program}: {error}").into()
     }
 
     /// Returns whether a guarded command executed a program, which runs when the sender is dropped.
-    pub(crate) fn executed(&mut self) -> Option<(&mut Self, SyncSender<()>)> {
-        let waits = self.guard.as_ref()?.executed.as_ref()?.try_recv().ok()?;
-        Some((self, waits))
+    pub(crate) fn executed(&mut self) -> Option<SyncSender<()>> {
+        let executed = self.guard.as_ref()?.executed.as_ref()?;
+        executed.try_recv().ok()
+    }
+
+    /// Lets a command run without breakpoints, because the measurement is over. Returns how many
+    /// signals its guard swallowed.
+    pub(crate) fn release(&mut self) -> u64 {
+        self.gate = None;
+        let Some(guard) = &mut self.guard else {
+            return 0;
+        };
+        guard.executed = None;
+        guard.swallowed.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     /// Returns whether the process ended. A command stays a zombie.
     pub(crate) fn has_ended(&self) -> bool {
+        if let Some(guard) = &self.guard {
+            return guard.waiter.is_finished();
+        }
+        if !self.is_command() {
+            return proc::living_thread(self.pid).is_err();
+        }
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-        match (&self.guard, self.is_command()) {
-            (Some(guard), _) => guard.waiter.is_finished(),
-            (_, true) => {
-                waitid(Id::Pid(self.id()), flags).is_ok_and(|status| status.pid().is_some())
-            }
-            _ => proc::living_thread(self.pid).is_err(),
+        match waitid(Id::Pid(self.id()), flags) {
+            Ok(status) => status.pid().is_some(),
+            Err(_) => false,
         }
     }
 
@@ -172,11 +176,38 @@ impl Target {
             Some(guard) => guard.waiter.join().map_err(ended)??,
             None => wait_for(self.pid as i32, 0)?.1,
         };
-        Ok(status
-            .code()
-            .or(status.signal().map(|signal| 128 + signal))
-            .unwrap_or_default() as u8)
+        Ok(as_shells_do(status))
     }
+}
+
+/// Returns the status of a command as shells report it.
+fn as_shells_do(status: ExitStatus) -> u8 {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => code as u8,
+        (None, Some(signal)) => 128 + signal as u8,
+        (None, None) => 0,
+    }
+}
+
+/// Waits in the child for the parent, then executes the program. Writes the error if that fails.
+#[allow(unsafe_code, reason = "a program is executed")]
+fn execute_later(mut end: UnixStream, arguments: &[*const libc::c_char], ignored: &[Signal]) -> ! {
+    if end.read_exact(&mut [0]).is_ok() {
+        // Rust's programs ignore this signal, others expect it.
+        // SAFETY: the default action is no code of this program.
+        let _ = unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) };
+        for caught in ignored {
+            // SAFETY: an ignored signal runs no code.
+            let _ = unsafe { signal(*caught, SigHandler::SigIgn) };
+        }
+        // SAFETY: the arguments are C strings, and the last one is null, as `start` made them.
+        unsafe { libc::execvp(arguments[0], arguments.as_ptr()) };
+    }
+    let error = io::Error::last_os_error();
+    let number = error.raw_os_error().unwrap_or(0);
+    let _ = end.write_all(&number.to_ne_bytes());
+    // SAFETY: this is a system call.
+    unsafe { libc::_exit(127) }
 }
 
 impl Drop for Target {

@@ -3,17 +3,28 @@
 /// The columns of a text whose reader has no known width.
 pub(crate) const COLUMNS: usize = 80;
 
-/// Returns a text in lines of 80 columns. A command, in backticks, stays in one line.
-pub(crate) fn wrapped(text: &str) -> String {
-    let parts = text.split('`').enumerate();
-    let parts = parts.map(|(index, part)| match index % 2 {
-        1 if part.len() < COLUMNS / 2 => part.replace(' ', "\u{a0}"),
-        _ => part.into(),
-    });
-    let text = parts.collect::<Vec<_>>().join("`");
-    let options =
-        textwrap::Options::new(COLUMNS).word_splitter(textwrap::WordSplitter::NoHyphenation);
-    textwrap::fill(&text, options).replace('\u{a0}', " ")
+/// Returns a text in lines of at most so many columns. A short command, in backticks, stays in one
+/// line.
+pub(crate) fn wrapped(text: &str, columns: usize) -> String {
+    let mut kept = String::new();
+    let mut is_command = false;
+    for part in text.split('`') {
+        if is_command {
+            kept.push('`');
+        }
+        if is_command && part.len() < columns / 2 {
+            kept += &part.replace(' ', "\u{a0}");
+        } else {
+            kept += part;
+        }
+        if is_command {
+            kept.push('`');
+        }
+        is_command = !is_command;
+    }
+    let splitter = textwrap::WordSplitter::NoHyphenation;
+    let options = textwrap::Options::new(columns.max(20)).word_splitter(splitter);
+    textwrap::fill(&kept, options).replace('\u{a0}', " ")
 }
 
 pub(crate) fn times(count: u64) -> String {
@@ -26,11 +37,13 @@ pub(crate) fn times(count: u64) -> String {
 
 /// Returns a number with three digits.
 pub(crate) fn number(value: f64) -> String {
-    let digits = [99.95, 9.995]
-        .iter()
-        .filter(|limit| value < **limit)
-        .count();
-    format!("{value:.digits$}")
+    if value < 9.995 {
+        format!("{value:.2}")
+    } else if value < 99.95 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.0}")
+    }
 }
 
 /// Returns an estimate with two digits: 7900, 48 k, 19 M.
@@ -57,30 +70,34 @@ pub(crate) fn shortened(name: &str, width: usize) -> String {
         }
     }
     let count = name.chars().count();
-    let end = name.chars().skip((count + 3).saturating_sub(width));
     if count <= width {
-        name
-    } else {
-        "...".chars().chain(end).collect()
+        return name;
     }
+    let end = name.chars().skip((count + 3).saturating_sub(width));
+    "...".chars().chain(end).collect()
 }
 
-/// Puts `..` in the place of what is in brackets, but not in that of the type and the trait of
+/// Puts `..` in place of what is in brackets, but not in place of the type and the trait of
 /// `<T as Trait>::function`.
 fn without_content(name: &str, open: char, close: char) -> String {
     let content = format!("{open}..{close}");
-    // Control characters stand for what is no bracket, or is short.
-    let kept = ["->", "()", "(anonymous namespace)", &content]
-        .into_iter()
-        .zip('\u{1}'..);
-    let mut text = kept.clone().fold(name.to_owned(), |text, (from, to)| {
-        text.replace(from, &to.to_string())
-    });
+    // Control characters stand for brackets that are kept.
+    let kept = [
+        ("->", "\u{1}"),
+        ("()", "\u{2}"),
+        ("(anonymous namespace)", "\u{3}"),
+        (&content, "\u{4}"),
+    ];
+    let mut text = name.to_owned();
+    for (brackets, mark) in kept {
+        text = text.replace(brackets, mark);
+    }
     let mut at = 0;
     // The innermost brackets come first.
-    while let Some(end) = text[at..].find(close).map(|end| at + end) {
+    while let Some(distance) = text[at..].find(close) {
+        let end = at + distance;
         match text[..end].rfind(open) {
-            // That of an operator has no other.
+            // The bracket of an operator has no other.
             None | Some(0) => at = end + 1,
             Some(start) => {
                 text.replace_range(start..=end, "\u{4}");
@@ -88,5 +105,8 @@ fn without_content(name: &str, open: char, close: char) -> String {
             }
         }
     }
-    kept.fold(text, |text, (to, from)| text.replace(from, to))
+    for (brackets, mark) in kept {
+        text = text.replace(mark, brackets);
+    }
+    text
 }

@@ -9,38 +9,39 @@ pub(crate) fn of(pid: u32) -> Option<String> {
 
 /// Returns the unit that a file `/proc/PID/cgroup` names. Lines are `0::PATH` or `N:NAME:PATH`.
 fn named(cgroups: &str) -> Option<String> {
-    let paths = cgroups
-        .lines()
-        .filter_map(|line| line.splitn(3, ':').nth(2));
     // With cgroups of version 1 the controllers may have other paths: the longest says most.
-    let path = paths.max_by_key(|path| path.len())?;
-    let parts: Vec<_> = path
-        .split('/')
-        .filter(|part| !part.is_empty() && *part != "..")
-        .collect();
+    let mut path = "";
+    for line in cgroups.lines() {
+        let own = line.splitn(3, ':').nth(2).unwrap_or_default();
+        if own.len() >= path.len() {
+            path = own;
+        }
+    }
+    let mut parts: Vec<_> = path.split('/').collect();
+    parts.retain(|part| !part.is_empty() && *part != "..");
     let container = parts.iter().rev().find_map(|part| container(part));
     let pod = parts.iter().rev().find_map(|part| pod(part));
-    let is_unit = |part: &&&str| matches!(part.rsplit_once('.'), Some((_, "service" | "scope")));
-    // A user's units can have the names of the system's, or of another user's.
-    let manager = || parts.iter().find(|part| part.starts_with("user@"));
-    let unit = || {
-        let unit = parts.iter().rev().find(is_unit)?;
-        let manager = manager().filter(|manager| *manager != unit);
-        Some(manager.map_or_else(
-            || (*unit).to_owned(),
-            |manager| format!("{unit} of {manager}"),
-        ))
-    };
     match (pod, container) {
         (Some(pod), Some((_, id))) => Some(format!("pod {pod}, container {id}")),
         (Some(pod), None) => Some(format!("pod {pod}")),
         (None, Some((runtime, id))) => Some(format!("{runtime} {id}")),
-        (None, None) => unit(),
+        (None, None) => service(&parts),
+    }
+}
+
+/// Returns the innermost service or scope of a path. A user's units can have the names of the
+/// system's units, or of another user's.
+fn service(parts: &[&str]) -> Option<String> {
+    let is_unit = |part: &str| matches!(part.rsplit_once('.'), Some((_, "service" | "scope")));
+    let unit = parts.iter().rev().find(|part| is_unit(part))?;
+    match parts.iter().find(|part| part.starts_with("user@")) {
+        Some(manager) if manager != unit => Some(format!("{unit} of {manager}")),
+        _ => Some((*unit).to_owned()),
     }
 }
 
 /// Returns the runtime and the short number of a container: `docker-NUMBER.scope`, or `NUMBER` in
-/// the folder of its runtime.
+/// the directory of its runtime.
 fn container(part: &str) -> Option<(&str, &str)> {
     if let Some(name) = part.strip_prefix("lxc.payload.") {
         return Some(("lxc", name));
@@ -48,21 +49,26 @@ fn container(part: &str) -> Option<(&str, &str)> {
     let name = part.strip_suffix(".scope").unwrap_or(part);
     let (runtime, id) = name.rsplit_once('-').unwrap_or(("container", name));
     let is_number = id.len() == 64 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_number.then(|| (runtime, &id[..12]))
+    if is_number {
+        Some((runtime, &id[..12]))
+    } else {
+        None
+    }
 }
 
 /// Returns the number of a pod: `podNUMBER`, or `kubepods-CLASS-podNUMBER.slice`, where each `-` is
 /// `_`.
 fn pod(part: &str) -> Option<String> {
     let name = part.strip_suffix(".slice").unwrap_or(part);
-    let id = name
-        .rsplit_once("-pod")
-        .map_or_else(|| name.strip_prefix("pod"), |(_, id)| Some(id))?;
-    let is_number = id.len() >= 32
-        && id
-            .bytes()
-            .all(|byte| byte.is_ascii_hexdigit() || b"-_".contains(&byte));
-    is_number.then(|| id.replace('_', "-"))
+    let id = match name.rsplit_once("-pod") {
+        Some((_, id)) => id,
+        None => name.strip_prefix("pod")?,
+    };
+    let is_digit = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-' || byte == b'_';
+    if id.len() < 32 || !id.bytes().all(is_digit) {
+        return None;
+    }
+    Some(id.replace('_', "-"))
 }
 
 #[cfg(test)]

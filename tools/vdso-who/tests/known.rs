@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,12 @@ use test_support::nix::unistd::Pid;
 use test_support::{child, not_run_here};
 
 use crate::arguments::arguments;
-use crate::watch::watch;
+use crate::interrupt::Interrupt;
+use crate::measurement::Measurement;
+use crate::output::table;
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::screen::Observer;
 
 /// The line of the read.
 const LINE: u32 = line!() + 5;
@@ -38,6 +44,30 @@ static ONE: Mutex<()> = Mutex::new(());
 
 const EXACT: &str = "--exact --may-end-process";
 
+/// Lets the child begin when the measurement begins, and waits for its first work.
+struct Begin {
+    end: UnixStream,
+    has_begun: AtomicBool,
+}
+
+impl Observer for Begin {
+    fn is_over(&self, _: &Progress, _: f64) -> bool {
+        if !self.has_begun.swap(true, Ordering::Relaxed) {
+            (&self.end).write_all(&[0]).unwrap();
+            (&self.end).read_exact(&mut [0]).unwrap();
+        }
+        false
+    }
+
+    fn interval(&self, _: &Report) {}
+}
+
+fn measured(options: &str, observer: &Begin) -> crate::error::Result<Report> {
+    let arguments = arguments(options);
+    let interrupt = Interrupt::never();
+    Measurement::open(&arguments, &interrupt)?.run(observer)
+}
+
 /// Watches a child until it ends, whose main thread may end before. Nobody takes the records out of
 /// the buffers during the `first` work. Returns the records of `often` and of `seldom`, the report,
 /// and the call chains.
@@ -48,7 +78,7 @@ fn watched(
     work: impl FnOnce() + Send + 'static,
 ) -> Option<([u64; 2], Value, Vec<String>)> {
     let _one = ONE.lock();
-    let (mut child_end, mut end) = UnixStream::pair().unwrap();
+    let (mut child_end, end) = UnixStream::pair().unwrap();
     let child = child::fork(move || {
         let work = move || {
             child_end.read_exact(&mut [0]).unwrap();
@@ -67,16 +97,12 @@ fn watched(
         child::wait_for_main_thread(child);
     }
     let options = format!("{options} --pid={child} --duration=100 --folded");
-    let mut has_begun = false;
-    let watched = watch(&arguments(&options), &[], &|_| {}, &mut |_, _| {
-        if !std::mem::replace(&mut has_begun, true) {
-            end.write_all(&[0]).unwrap();
-            end.read_exact(&mut [0]).unwrap();
-        }
-        false
-    });
-    let report = match watched {
-        Ok((report, _)) => report,
+    let begin = Begin {
+        end,
+        has_begun: AtomicBool::new(false),
+    };
+    let report = match measured(&options, &begin) {
+        Ok(report) => report,
         Err(error) => {
             let _ = kill(child, Signal::SIGKILL);
             child::wait(child, child::LIMIT);
@@ -85,7 +111,8 @@ fn watched(
         }
     };
     assert_eq!(child::wait(child, child::LIMIT), child::WELL);
-    let (text, folded) = (report.table(80), report.folded.clone());
+    let text = table::text(&report, 80);
+    let folded = report.folded.clone();
     let mut report = serde_json::to_value(&report).unwrap();
     report["text"] = text.into();
     let processes = report["processes"].as_array().unwrap().iter();

@@ -528,7 +528,7 @@ fn without_rights_short_threads_have_no_share() {
     let Some((_, report)) = report(copies.watch().args(["short", "2"]).output()) else {
         return;
     };
-    assert_eq!(report["sees_all"], false, "{report:#}");
+    assert_eq!(report["system_wide"], false, "{report:#}");
     assert!(
         report["percent"].is_null() && report["cpu_seconds"].as_f64() > Some(0.1),
         "{report:#}"

@@ -138,7 +138,7 @@ fn what_is_missing_is_named() {
             ),
         ),
         // It has no CPU time to compare the samples with.
-        (&["--cgroup=/proc"], "/proc is no cgroup of version 2: "),
+        (&["--cgroup=/proc"], "/proc is not a cgroup v2 directory: "),
         // A process that this program did not start has no guard.
         (
             &["--exact", &format!("--pid={number}")],

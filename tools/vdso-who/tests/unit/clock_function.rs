@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::{Caller, Files, Space};
+use super::super::{AddressSpace, Caller, Files};
 use super::*;
 
 #[test]
@@ -62,7 +62,7 @@ fn clock_functions_are_not_the_programs() {
 /// Functions of an interpreter stand for the script's function that they run, if it has a name.
 #[test]
 fn the_caller_is_the_programs_function_and_a_scripts_before_its_interpreters() {
-    let mut space = Space::new(0, Files::default());
+    let mut space = AddressSpace::new(0, Files::default());
     let frame = |name: &str| {
         let is_script = name.starts_with("py::");
         let is_volatile = is_script || name == "(JIT)";

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::address_space::Caller;
 use crate::arguments::arguments;
-use crate::callers::{Message, count, of_folded};
-use crate::console::escaped;
-use crate::perf::{Event, Registers, Taken};
+use crate::output::table;
+use crate::perf::{Event, Registers, Sample};
 use crate::progress::Progress;
-use crate::space::Caller;
-use crate::text::COLUMNS;
+use crate::tally::{Message, count, of_folded};
+use crate::text::{COLUMNS, estimate, shortened};
 
 /// Returns the samples of processes, and those of them in reads.
 fn found(processes: &[(u32, u64, u64)]) -> Findings {
@@ -23,7 +23,11 @@ fn found(processes: &[(u32, u64, u64)]) -> Findings {
             unit: None,
             pid: Some(pid),
         };
-        let callers = [(Caller::unknown(), reads)].into();
+        let counts = Counts {
+            records: reads,
+            in_kernel: 0,
+        };
+        let callers = [(Caller::unknown(), counts)].into();
         found.groups.insert(
             key,
             Group {
@@ -50,7 +54,7 @@ fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
         },
     );
     let (pid, in_kernel, number) = ((1 << 22) + 1, false, None);
-    let taken = || Taken {
+    let taken = || Sample {
         pid,
         in_kernel,
         is_64_bit,
@@ -67,11 +71,11 @@ fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
     let mut report = Report {
         seconds: 1.0,
         cpu_seconds: 0.002,
-        sees_all: true,
+        system_wide: true,
         ..Report::new(&host, None, None)
     };
     report.finish(found());
-    let text = report.table(COLUMNS);
+    let text = table::text(&report, COLUMNS);
     assert!(
         text.contains("spend 0.00 +-100 % of") && text.contains("CAP_SYS_PTRACE"),
         "{text}"
@@ -84,7 +88,13 @@ fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
         next: None,
     };
     group.samples = 2;
-    group.callers.insert(caller, 1);
+    group.callers.insert(
+        caller,
+        Counts {
+            records: 1,
+            in_kernel: 0,
+        },
+    );
     (found.samples, found.reads) = (2, 1);
     report.cpu_seconds = 0.004;
     report.finish(found);
@@ -111,7 +121,7 @@ fn most_processes_of_one_name_share_a_row() {
         let options = arguments(line);
         let mut report = Report {
             seconds: 1.0,
-            sees_all: true,
+            system_wide: true,
             ..Report::new(&options, Some(1), None)
         };
         let samples = [
@@ -148,8 +158,8 @@ fn most_processes_of_one_name_share_a_row() {
         let host = arguments("--all");
         let mut report = Report::new(&host, None, None);
         report.finish(found(&[(1, 1, 1)]));
-        report.processes = vec![report.processes[0].clone(); MOST_ROWS[0] + more];
-        let text = report.table(COLUMNS);
+        report.processes = vec![report.processes[0].clone(); 20 + more];
+        let text = table::text(&report, COLUMNS);
         assert_eq!(text.contains("(--json has all)"), is_cut, "{text}");
     }
 }
@@ -165,22 +175,17 @@ fn a_rate_of_reads_in_the_kernel_is_not_computed_from_the_cost_of_the_vdso() {
         (1000.0, 100, Some(5e4)),
     ] {
         let options = arguments("--pid=1");
-        let (seconds, cpu_seconds, sees_all) = (1.0, 0.1, true);
+        let (seconds, cpu_seconds, system_wide) = (1.0, 0.1, true);
         let report = Report {
-            sees_all,
+            system_wide,
             seconds,
             cpu_seconds,
             read_ns,
             ..Report::new(&options, Some(1), None)
         };
         let (mut report, mut found) = (report, found(&[(1, 200, 100)]));
-        found
-            .groups
-            .values_mut()
-            .next()
-            .unwrap()
-            .in_kernel
-            .insert(Caller::unknown(), in_kernel);
+        let group = found.groups.values_mut().next().unwrap();
+        group.callers.values_mut().next().unwrap().in_kernel = in_kernel;
         report.finish(found);
         let Process {
             amounts, callers, ..
@@ -191,28 +196,10 @@ fn a_rate_of_reads_in_the_kernel_is_not_computed_from_the_cost_of_the_vdso() {
     }
 }
 
-/// Expects the roots of `(p - share)^2 = 1.96^2 p (1 - p) / whole`, by bisection.
-#[test]
-fn the_error_of_a_share_reaches_the_farther_end_of_wilsons_interval() {
-    for (part, whole, expected) in [
-        (0, 50, 0.071_350),
-        (50, 50, 0.071_350),
-        (1, 2, 0.405_471),
-        (12, 100, 0.078_123),
-        (990, 1000, 0.008_310),
-    ] {
-        assert!(
-            (error(part, whole) - expected).abs() < 1e-5,
-            "{part} of {whole}: {}",
-            error(part, whole)
-        );
-    }
-}
-
 /// Compares samples that stand for 0.5 s of CPU time at 499 Hz.
 #[test]
 fn a_share_is_refused_only_without_rights_or_samples() {
-    for (sees_all, samples, cpu_seconds, lost, expected) in [
+    for (system_wide, samples, cpu_seconds, lost, expected) in [
         (true, 250, 0.5, 0, Some("spends 10.0 +-4.")),
         (true, 250, 5.0, 0, Some("spends 10.0 +-4.")),
         (true, 250, 0.0, 0, Some("spends 10.0 +-4.")),
@@ -231,7 +218,7 @@ fn a_share_is_refused_only_without_rights_or_samples() {
     ] {
         let options = arguments("--pid=1");
         let base = Report {
-            sees_all,
+            system_wide,
             ..Report::new(&options, Some(1), None)
         };
         let mut report = base.of_part(Duration::from_secs(2), Duration::from_secs_f64(cpu_seconds));
@@ -239,14 +226,14 @@ fn a_share_is_refused_only_without_rights_or_samples() {
             lost,
             ..found(&[(1, samples, samples / 10)])
         });
-        let text = report.table(COLUMNS);
+        let text = table::text(&report, COLUMNS);
         assert!(
             text.contains("\n samples   % own     +-   reads/s  process, caller\n"),
             "{text}"
         );
         assert_eq!(
             text.contains("The time in system calls is not seen"),
-            !sees_all,
+            !system_wide,
             "{text}"
         );
         if let Some(expected) = expected {
@@ -258,7 +245,7 @@ fn a_share_is_refused_only_without_rights_or_samples() {
                 "{text}"
             );
             let stands_for = format!("the samples stand for {:.2} s", samples as f64 / 499.0);
-            assert!(sees_all || text.contains(&stands_for), "{text}");
+            assert!(system_wide || text.contains(&stands_for), "{text}");
         }
         let rate = report.whole.reads_per_second;
         assert!(rate.is_none() || cpu_seconds > 0.0, "{rate:?}");
@@ -270,7 +257,7 @@ fn a_share_is_refused_only_without_rights_or_samples() {
         for (read_ns, is_slow) in [(25.0, false), (1220.0, true)] {
             report.read_ns = read_ns;
             assert_eq!(
-                report.table(COLUMNS).contains("`vdso-doctor` says why"),
+                table::text(&report, COLUMNS).contains("`vdso-doctor` says why"),
                 is_slow
             );
         }
@@ -307,7 +294,7 @@ fn counted_reads_are_exact_or_a_lower_bound() {
             .of_part(Duration::from_secs(4), Duration::ZERO);
         report.counted = executions;
         report.finish(found(&[(1, records, records)]));
-        let text = report.table(COLUMNS);
+        let text = table::text(&report, COLUMNS);
         assert!(
             expected.iter().all(|expected| text.contains(expected)),
             "{expected:?} {text}"
@@ -320,31 +307,6 @@ fn counted_reads_are_exact_or_a_lower_bound() {
             is_exact.then_some(records as f64 / 4.0),
             "{text}"
         );
-    }
-}
-
-#[cfg(feature = "svg")]
-#[test]
-fn a_flame_graph_has_reads_by_a_system_call_in_another_colour() {
-    let folded = ["a;f;clock_gettime 3", "a;g;[system call] 1"]
-        .map(String::from)
-        .to_vec();
-    let svg = Report {
-        folded,
-        ..Report::new(&arguments("--all"), None, None)
-    }
-    .svg()
-    .unwrap();
-    for (function, color) in [
-        ("clock_gettime (3", "rgb(80,180,90)"),
-        ("[system call] (1", "rgb(230,60,50)"),
-    ] {
-        let at = svg.find(function).unwrap();
-        let fill = svg[at..]
-            .split("fill=\"")
-            .nth(1)
-            .and_then(|fill| fill.split('"').next());
-        assert_eq!(fill, Some(color), "{svg}");
     }
 }
 
@@ -401,14 +363,7 @@ fn names_and_numbers_are_shortened_where_a_reader_misses_least() {
         assert_eq!(estimate(value), expected, "{value}");
     }
     assert_eq!(of_folded("a;b\n\u{1}<c>"), "a:b??<c>");
-    let name = "a\x1b[31m\u{7f}\u{9b}32m\u{a0}\u{e9}";
-    let json = escaped(&serde_json::to_string(&[name]).unwrap());
-    assert!(!json.contains(char::is_control), "{json:?}");
-    assert_eq!(serde_json::from_str::<[String; 1]>(&json).unwrap(), [name]);
     let progress = Progress::default();
     progress.set_download(Some("a\u{1b}[2J\u{9b}".as_ref()));
-    assert_eq!(
-        progress.download.lock().unwrap().as_deref(),
-        Some("a\\u{1b}[2J\\u{9b}")
-    );
+    assert_eq!(progress.download().as_deref(), Some("a\\u{1b}[2J\\u{9b}"));
 }

@@ -23,17 +23,17 @@ use super::bounded::{Bounded, Limits, memory};
 use super::file::{Elf, Image};
 use super::module::{Module, context, debug_frames};
 use super::names::{self, demangled};
-use super::unwind::Abi;
-use super::{Files, Space, Taken, debug_file};
+use super::{AddressSpace, Files, debug_file, perf_map};
 use crate::mapping::{FileId, Mapping, parsed as mapping, vdso};
-use crate::perf::Registers;
+use crate::perf::{Registers, Sample};
+use crate::unwind::Abi;
 
 /// In /tmp any user can write a map for another one's process.
 #[test]
 fn the_perf_map_of_another_user_is_not_read() {
     let path = format!("/tmp/perf-{}.map", process::id());
     fs::write(&path, "1000 8 name\n").unwrap();
-    let is_opened = || Space::open_perf_map(process::id(), process::id()).is_ok();
+    let is_opened = || perf_map::open(process::id(), process::id()).is_ok();
     let own = is_opened();
     let given = chown(&path, Some(65_534), None);
     let others = is_opened();
@@ -52,11 +52,11 @@ fn the_functions_of_a_process_that_ended_have_names_until_others_take_their_plac
             thread::park();
         }
     });
-    let mut space = Space::of(child.as_raw() as u32, Files::default()).unwrap();
+    let mut space = AddressSpace::of(child.as_raw() as u32, Files::default()).unwrap();
     kill(child, Signal::SIGKILL).unwrap();
     child::wait(child, child::LIMIT);
     let function = libc::getppid as *const () as u64;
-    if space.mapping(function).is_none() {
+    if space.mapped.mapping(function).is_none() {
         return not_run_here("/proc shows the mappings of an emulator");
     }
     assert!(space.functions(function + 1)[0].ends_with("getppid"));
@@ -75,8 +75,8 @@ fn the_functions_of_a_process_that_ended_have_names_until_others_take_their_plac
 /// Fills the stack and the registers with likely addresses: of code, of the stack, or any.
 #[test]
 fn the_chain_of_any_registers_and_stack_ends() {
-    let mut space = Space::of(process::id(), Files::default()).unwrap();
-    let code = space.mappings[0].range.start;
+    let mut space = AddressSpace::of(process::id(), Files::default()).unwrap();
+    let code = space.mapped.mappings[0].range.start;
     let mut random = Random(1);
     let mut longest = 0;
     for _ in 0..2000 {
@@ -98,7 +98,7 @@ fn the_chain_of_any_registers_and_stack_ends() {
             .flat_map(|word| word.to_ne_bytes())
             .collect();
         let (is_64_bit, pid, number) = (word() % 4 != 0, 0, None);
-        let taken = Taken {
+        let taken = Sample {
             pid,
             in_kernel: false,
             is_64_bit,
@@ -454,7 +454,7 @@ fn the_code_before_an_address_costs_no_memory() {
     if file.set_len(1 << 40).is_err() {
         return not_run_here("the file system has no sparse files");
     }
-    let mut space = Space::new(process::id(), Files::default());
+    let mut space = AddressSpace::new(process::id(), Files::default());
     let (path, id) = (
         path.to_str().unwrap().into(),
         fs::metadata(&path).unwrap().ino(),
@@ -470,8 +470,10 @@ fn the_code_before_an_address_costs_no_memory() {
         file,
     });
     let before = memory();
-    assert_eq!(space.code_before(0x1008), Some(*b"12345678"));
-    assert_eq!(space.code_before::<8>(0x1007), None);
+    let mut code = [0; 8];
+    assert_eq!(space.code_before(0x1008, &mut code), Some(()));
+    assert_eq!(code, *b"12345678");
+    assert_eq!(space.code_before(0x1007, &mut code), None);
     // It is no ELF file, so there are no names.
     assert!(space.functions(0x1008)[0].starts_with("who-large+0x"));
     assert!(memory() < before + (64 << 20), "{before} {}", memory());
@@ -504,7 +506,7 @@ fn lines_of_maps_are_executable_mappings_or_nothing() {
 /// Compares with an oracle that looks at each mapping.
 #[test]
 fn a_mapping_takes_the_place_of_those_that_it_overlaps() {
-    let mut space = Space::new(0, Files::default());
+    let mut space = AddressSpace::new(0, Files::default());
     let (mut oracle, mut random) = (Vec::<Range<u64>>::new(), Random(3));
     for _ in 0..2000 {
         let start = random.next() % 64;
@@ -520,6 +522,7 @@ fn a_mapping_takes_the_place_of_those_that_it_overlaps() {
         oracle.sort_by_key(|range| range.start);
         assert!(
             space
+                .mapped
                 .mappings
                 .iter()
                 .map(|mapping| &mapping.range)
@@ -532,7 +535,7 @@ fn a_mapping_takes_the_place_of_those_that_it_overlaps() {
 /// Minutes, if each looks at all others.
 #[test]
 fn a_process_can_have_many_mappings() {
-    let mut space = Space::new(0, Files::default());
+    let mut space = AddressSpace::new(0, Files::default());
     for start in 0..1 << 18 {
         let (path, file) = (Arc::from(""), FileId::default());
         space.map(Mapping {
@@ -543,7 +546,10 @@ fn a_process_can_have_many_mappings() {
         });
     }
     assert_eq!(
-        space.mapping(1 << 17).map(|mapping| mapping.range.start),
+        space
+            .mapped
+            .mapping(1 << 17)
+            .map(|mapping| mapping.range.start),
         Some(1 << 17)
     );
 }

@@ -9,10 +9,9 @@ pub(super) fn of_module(path: &str) -> String {
     // The kernel's records say `//anon`, /proc/PID/maps says nothing or `[anon:name]`.
     let is_anonymous = name.is_empty() || path == "//anon" || path.starts_with("[anon");
     if is_anonymous {
-        "[anon]".into()
-    } else {
-        name.into()
+        return "[anon]".into();
     }
+    name.into()
 }
 
 /// The bytes of a name that are kept.
@@ -26,22 +25,27 @@ pub(super) fn start_of(name: &[u8]) -> String {
 /// Returns the function's name in its language.
 pub(super) fn demangled(name: &[u8]) -> String {
     let name = start_of(name);
-    let rust = || addr2line::demangle(&name, gimli::DW_LANG_Rust);
-    let cpp = || {
-        // Without this, `a` is a type: `signed char`.
-        let symbol =
-            cpp_demangle::Symbol::new(name.strip_prefix('_').map(|_| name.as_bytes())?).ok()?;
-        let mut text = Limited(String::new());
-        // Each part of a name can repeat the part before it twice, so a short name can have an
-        // endless text.
-        symbol
-            .structured_demangle(&mut text, &cpp_demangle::DemangleOptions::new())
-            .ok()?;
-        Some(text.0)
-    };
-    rust()
-        .or_else(cpp)
-        .map_or(name.clone(), |name| start_of(name.as_bytes()))
+    if let Some(rust) = addr2line::demangle(&name, gimli::DW_LANG_Rust) {
+        return start_of(rust.as_bytes());
+    }
+    match demangled_cpp(&name) {
+        Some(cpp) => start_of(cpp.as_bytes()),
+        None => name,
+    }
+}
+
+/// Returns the name of a function of C++. Each part of a name can repeat the part before it twice,
+/// so a short name can have an endless text.
+fn demangled_cpp(name: &str) -> Option<String> {
+    // Without this, `a` is a type: `signed char`.
+    if !name.starts_with('_') {
+        return None;
+    }
+    let symbol = cpp_demangle::Symbol::new(name.as_bytes()).ok()?;
+    let options = cpp_demangle::DemangleOptions::new();
+    let mut text = Limited(String::new());
+    symbol.structured_demangle(&mut text, &options).ok()?;
+    Some(text.0)
 }
 
 /// A text that fails if it gets too long.

@@ -75,11 +75,11 @@ impl Module {
         let source = image.clone();
         let ranges = source.ranges();
         let file = Elf::parse(&ranges).ok()?;
-        let segments = file.segments().map(|segment| {
+        let mut segments = Vec::new();
+        for segment in file.segments() {
             let (offset, size) = segment.file_range();
-            (offset..offset.saturating_add(size), segment.address())
-        });
-        let segments = segments.collect();
+            segments.push((offset..offset.saturating_add(size), segment.address()));
+        }
         let debug_image = debug_file::of(&file, Path::new(path), find, downloads);
         let debug_image = debug_image.unwrap_or_else(|| image.clone());
         let mut symbols = {
@@ -96,24 +96,21 @@ impl Module {
         symbols.dedup_by_key(|symbol| symbol.range.start);
         symbols.shrink_to_fit();
         let eh_frame = eh_frame(&file, &image);
-        let (tables, debug) = (tables(&eh_frame), OnceCell::new());
         Some(Self {
             image,
             debug_image,
             segments,
             symbols,
+            tables: tables(&eh_frame),
             eh_frame,
-            tables,
-            debug,
+            debug: OnceCell::new(),
         })
     }
 
     /// Returns the address of a loaded byte of the file.
     pub(super) fn address(&self, offset: u64) -> Option<u64> {
-        let (range, address) = self
-            .segments
-            .iter()
-            .find(|(range, _)| range.contains(&offset))?;
+        let mut segments = self.segments.iter();
+        let (range, address) = segments.find(|(range, _)| range.contains(&offset))?;
         Some(address.wrapping_add(offset - range.start))
     }
 
@@ -131,10 +128,10 @@ impl Module {
     /// symbol.
     pub(super) fn frames(&self, address: u64, module: &str) -> Vec<Frame> {
         let symbol = self.symbol(address).and_then(|symbol| self.name(symbol));
-        let context = self.debug.get_or_init(|| self.context()).as_ref();
-        let mut found = context
-            .and_then(|context| debug_frames(context, address, module))
-            .unwrap_or_default();
+        let mut found = match self.debug.get_or_init(|| self.context()) {
+            Some(context) => debug_frames(context, address, module).unwrap_or_default(),
+            None => Vec::new(),
+        };
         // The outermost function of the debug information may have no name.
         if let (Some(frame), Some(symbol)) = (found.last_mut(), &symbol) {
             if frame.function.is_empty() {
@@ -168,10 +165,8 @@ impl Module {
         let file = Elf::parse(&ranges).ok()?;
         file.section_by_name(".debug_info")
             .or_else(|| file.section_by_name(".zdebug_info"))?;
-        context(
-            |id| section(&file, id, &self.debug_image),
-            Limits::default(),
-        )
+        let section = |id| section(&file, id, &self.debug_image);
+        context(section, Limits::default())
     }
 
     /// Returns how the registers of the caller are found at an address.
@@ -179,18 +174,17 @@ impl Module {
         let next = self
             .tables
             .partition_point(|(range, _)| range.start <= address);
-        let (_, offset) = self.tables[..next]
-            .last()
-            .filter(|(range, _)| range.contains(&address))?;
+        let (range, offset) = self.tables[..next].last()?;
+        if !range.contains(&address) {
+            return None;
+        }
         let (frames, bases) = &self.eh_frame;
-        let entry = frames
-            .fde_from_offset(bases, EhFrameOffset(*offset), EhFrame::cie_from_offset)
-            .ok()?;
+        let offset = EhFrameOffset(*offset);
+        let entry = frames.fde_from_offset(bases, offset, EhFrame::cie_from_offset);
+        let entry = entry.ok()?;
         let mut context = UnwindContext::new();
-        entry
-            .unwind_info_for_address(frames, bases, &mut context, address)
-            .ok()
-            .cloned()
+        let row = entry.unwind_info_for_address(frames, bases, &mut context, address);
+        row.ok().cloned()
     }
 }
 
@@ -198,16 +192,13 @@ impl Module {
 fn eh_frame(file: &Elf<'_>, image: &Image) -> (EhFrame<Bytes>, BaseAddresses) {
     let mut frames = EhFrame::from(section(file, SectionId::EhFrame, image));
     frames.set_address_size(if file.is_64() { 8 } else { 4 });
-    let start = |name| {
-        file.section_by_name(name)
-            .map_or(0, |section| section.address())
+    let start = |name| match file.section_by_name(name) {
+        Some(section) => section.address(),
+        None => 0,
     };
-    (
-        frames,
-        BaseAddresses::default()
-            .set_text(start(".text"))
-            .set_eh_frame(start(".eh_frame")),
-    )
+    let bases = BaseAddresses::default();
+    let bases = bases.set_text(start(".text"));
+    (frames, bases.set_eh_frame(start(".eh_frame")))
 }
 
 /// Returns the addresses of the functions with unwind tables, and where their tables are. Static
@@ -225,16 +216,14 @@ fn tables((frames, bases): &(EhFrame<Bytes>, BaseAddresses)) -> Vec<(Range<u64>,
             known.clear();
         }
         let entry = partial.parse(|section, bases, offset| {
-            known
-                .entry(offset.0)
-                .or_insert_with(|| section.cie_from_offset(bases, offset))
-                .clone()
+            let shared = known.entry(offset.0);
+            let shared = shared.or_insert_with(|| section.cie_from_offset(bases, offset));
+            shared.clone()
         });
-        tables.extend(
-            entry
-                .ok()
-                .map(|entry| (entry.initial_address()..entry.end_address(), entry.offset())),
-        );
+        if let Ok(entry) = entry {
+            let range = entry.initial_address()..entry.end_address();
+            tables.push((range, entry.offset()));
+        }
     }
     tables.sort_by_key(|(range, _)| range.start);
     tables
@@ -253,67 +242,85 @@ fn symbols_of_elf<'a, Header: FileHeader>(
     file: &ElfFile<'a, Header, &'a Ranges<'a>>,
     is_dynamic: bool,
 ) -> Vec<Symbol> {
+    let endian = file.endian();
     let table = if is_dynamic {
         file.elf_dynamic_symbol_table()
     } else {
         file.elf_symbol_table()
     };
-    let (endian, strings) = (
-        file.endian(),
-        file.elf_section_table().section(table.string_section()),
-    );
-    let strings = strings.map_or(u64::MAX, |section| section.sh_offset(endian).into());
-    let functions = table.symbols().iter().filter(|symbol| {
-        [STT_FUNC, STT_GNU_IFUNC].contains(&symbol.st_type())
-            && symbol.is_definition(endian, table.strings())
-    });
-    let symbol = |symbol: &Header::Sym| {
-        let (start, size): (u64, u64) = (
-            symbol.st_value(endian).into(),
-            symbol.st_size(endian).into(),
-        );
-        let name = strings.checked_add(symbol.st_name(endian).into())?;
-        Some(Symbol {
-            range: start..start.checked_add(size)?,
-            name,
-            is_in_debug_file: !is_dynamic,
-        })
+    let strings = file.elf_section_table().section(table.string_section());
+    let Ok(strings) = strings else {
+        return Vec::new();
     };
-    functions.filter_map(symbol).take(MOST_SYMBOLS).collect()
+    let strings: u64 = strings.sh_offset(endian).into();
+    let mut symbols = Vec::new();
+    for symbol in table.symbols() {
+        let is_function = [STT_FUNC, STT_GNU_IFUNC].contains(&symbol.st_type());
+        if !is_function || !symbol.is_definition(endian, table.strings()) {
+            continue;
+        }
+        let start: u64 = symbol.st_value(endian).into();
+        let size: u64 = symbol.st_size(endian).into();
+        let name = strings.checked_add(symbol.st_name(endian).into());
+        if let (Some(end), Some(name)) = (start.checked_add(size), name) {
+            symbols.push(Symbol {
+                range: start..end,
+                name,
+                is_in_debug_file: !is_dynamic,
+            });
+        }
+        if symbols.len() == MOST_SYMBOLS {
+            break;
+        }
+    }
+    symbols
 }
 
+/// Returns the functions of Go's own table.
 fn go_symbols(file: &Elf<'_>) -> Option<Vec<Symbol>> {
-    let table = [".gopclntab", ".data.rel.ro.gopclntab"]
-        .iter()
-        .find_map(|name| file.section_by_name(name))?;
-    let (start, bytes) = (table.file_range()?.0 as usize, table.data().ok()?);
+    let mut names = [".gopclntab", ".data.rel.ro.gopclntab"].iter();
+    let table = names.find_map(|name| file.section_by_name(name))?;
+    let (start, _) = table.file_range()?;
+    let bytes = table.data().ok()?;
     let text = file.section_by_name(".text")?.address();
-    let go::Functions { known, has_text } = go::functions(bytes, text, MOST_SYMBOLS)?;
-    // With cgo, C's functions are the first in .text. Then a function of Go has a dynamic symbol.
-    let names = file
-        .section_by_name(".dynstr")
-        .map_or(0, |names| names.size());
-    let shift = if has_text || names == 0 {
-        0
-    } else {
-        let mut dynamic = file
-            .dynamic_symbols()
-            .take(if names < 1 << 20 { 1 << 12 } else { 0 });
-        let dynamic = dynamic.find(|symbol| symbol.name_bytes() == Ok(b"crosscall2"))?;
-        let is_it = |at: usize| {
-            bytes
-                .get(at..)
-                .is_some_and(|name| name.starts_with(b"crosscall2\0"))
-        };
-        let (own, _) = known.iter().find(|(_, name)| is_it(*name))?;
-        dynamic.address().wrapping_sub(own.start)
+    let functions = go::functions(bytes, text, MOST_SYMBOLS)?;
+    let mut shift = 0;
+    if !functions.has_text {
+        shift = go_shift(file, &functions, bytes)?;
+    }
+    let mut symbols = Vec::new();
+    for (range, name) in functions.known {
+        symbols.push(Symbol {
+            range: range.start.wrapping_add(shift)..range.end.wrapping_add(shift),
+            name: start.wrapping_add(name as u64),
+            is_in_debug_file: false,
+        });
+    }
+    Some(symbols)
+}
+
+/// Returns how far from the start of .text Go's functions begin. With cgo, C's functions are the
+/// first in .text. Then a function of Go has a dynamic symbol.
+fn go_shift(file: &Elf<'_>, functions: &go::Functions, table: &[u8]) -> Option<u64> {
+    const EXPORTED: &[u8] = b"crosscall2";
+    const MOST_NAMES: u64 = 1 << 20;
+    let Some(names) = file.section_by_name(".dynstr") else {
+        return Some(0);
     };
-    let symbol = |(range, name): (Range<u64>, usize)| Symbol {
-        range: range.start.wrapping_add(shift)..range.end.wrapping_add(shift),
-        name: start.wrapping_add(name) as u64,
-        is_in_debug_file: false,
+    if names.size() == 0 {
+        return Some(0);
+    }
+    if names.size() >= MOST_NAMES {
+        return None;
+    }
+    let mut dynamic = file.dynamic_symbols().take(1 << 12);
+    let dynamic = dynamic.find(|symbol| symbol.name_bytes() == Ok(EXPORTED))?;
+    let is_it = |name: usize| match table.get(name..) {
+        Some(rest) => rest.starts_with(b"crosscall2\0"),
+        None => false,
     };
-    Some(known.into_iter().map(symbol).collect())
+    let (own, _) = functions.known.iter().find(|(_, name)| is_it(*name))?;
+    Some(dynamic.address().wrapping_sub(own.start))
 }
 
 /// Reads the debug information of a file. None if that takes too much time or memory.
@@ -362,19 +369,21 @@ pub(super) fn debug_frames(
 ) -> Option<Vec<Frame>> {
     let mut frames = context.find_frames(address).skip_all_loads().ok()?;
     let mut found = Vec::new();
-    while let Some(frame) = frames.next().ok()?.filter(|_| found.len() < MOST_INLINED) {
-        let name = frame
-            .function
-            .as_ref()
-            .and_then(|function| function.name.to_slice().ok());
-        let location = frame.location.as_ref();
-        found.push(Frame {
-            file: location
-                .and_then(|location| location.file)
-                .map(|file| names::start_of(file.as_bytes())),
-            line: location.and_then(|location| location.line),
-            ..Frame::named(names::demangled(&name.unwrap_or_default()), module)
-        });
+    while let Some(frame) = frames.next().ok()? {
+        if found.len() == MOST_INLINED {
+            break;
+        }
+        let mut named = Frame::named(String::new(), module);
+        if let Some(function) = &frame.function {
+            let name = function.name.to_slice().unwrap_or_default();
+            named.function = names::demangled(&name);
+        }
+        if let Some(location) = &frame.location {
+            let file = location.file;
+            named.file = file.map(|file| names::start_of(file.as_bytes()));
+            named.line = location.line;
+        }
+        found.push(named);
     }
     Some(found)
 }
@@ -389,9 +398,10 @@ fn section(file: &Elf<'_>, id: SectionId, image: &Image) -> Bytes {
             | SectionId::DebugMacinfo
             | SectionId::DebugMacro
     );
-    let bytes = Some(id)
-        .filter(|_| is_needed)
-        .and_then(|id| try_section(file, id, image));
+    let mut bytes = None;
+    if is_needed {
+        bytes = try_section(file, id, image);
+    }
     EndianReader::new(bytes.unwrap_or_default(), NativeEndian)
 }
 

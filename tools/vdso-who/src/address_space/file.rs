@@ -38,7 +38,10 @@ pub(super) enum Image {
 impl Image {
     pub(super) fn len(&self) -> u64 {
         match self {
-            Self::File(file) => file.metadata().map_or(0, |metadata| metadata.len()),
+            Self::File(file) => match file.metadata() {
+                Ok(metadata) => metadata.len(),
+                Err(_) => 0,
+            },
             Self::Bytes(bytes) => bytes.len() as u64,
         }
     }
@@ -70,8 +73,9 @@ impl Image {
         let rest = self.len().checked_sub(offset)?;
         let mut name = vec![0; rest.min(MOST_OF_NAME as u64) as usize];
         self.fill(&mut name, offset)?;
-        let end = name.iter().position(|byte| *byte == 0);
-        name.truncate(end.unwrap_or(name.len()));
+        if let Some(end) = name.iter().position(|byte| *byte == 0) {
+            name.truncate(end);
+        }
         Some(name)
     }
 
@@ -114,12 +118,11 @@ impl<'a> ReadRef<'a> for &'a Ranges<'a> {
         let before = self.read.get();
         self.read.set(before.saturating_add(size));
         let is_due = before / SMALL != self.read.get() / SMALL;
-        let bytes = if is_due && !has_room(0) {
-            None
-        } else {
-            self.image.read(offset, size)
-        };
-        Ok(self.known.insert((offset, size), bytes.ok_or(())?))
+        if is_due && !has_room(0) {
+            return Err(());
+        }
+        let bytes = self.image.read(offset, size).ok_or(())?;
+        Ok(self.known.insert((offset, size), bytes))
     }
 
     fn read_bytes_at_until(

@@ -23,9 +23,11 @@ const MOST_MEMORY: u64 = 2 << 30;
 
 /// Returns the private memory of this process in bytes.
 pub(super) fn memory() -> u64 {
-    let data = proc::status(process::id(), "VmData");
-    let kilobytes = data.and_then(|data| data.strip_suffix(" kB")?.parse::<u64>().ok());
-    kilobytes.map_or(u64::MAX, |kilobytes| kilobytes << 10)
+    let data = proc::status(process::id(), "VmData").unwrap_or_default();
+    match data.trim_end_matches(" kB").parse::<u64>() {
+        Ok(kilobytes) => kilobytes << 10,
+        Err(_) => u64::MAX,
+    }
 }
 
 /// Returns whether there is memory for so many bytes more.
@@ -58,23 +60,24 @@ pub(super) struct Bounded {
 impl Bounded {
     /// Allows for the bytes of a section. Each is needed a few times.
     pub(super) fn new(bytes: Bytes, limits: Rc<Limits>) -> Self {
-        limits
-            .left
-            .set((limits.left.get() + 16 * bytes.len() as u64).min(1 << 32));
+        let left = limits.left.get() + 16 * bytes.len() as u64;
+        limits.left.set(left.min(1 << 32));
         Self { bytes, limits }
     }
 
     fn count(&self, bytes: usize) -> Result<()> {
-        let Limits { memory: most, left } = &*self.limits;
-        let before = left.get();
-        let after = before.saturating_sub(bytes as u64 + 1);
+        let limits = &self.limits;
+        let before = limits.left.get();
+        let mut after = before.saturating_sub(bytes as u64 + 1);
         let is_due = before / INTERVAL != after / INTERVAL;
-        left.set(if is_due && memory() > *most { 0 } else { after });
-        if left.get() == 0 {
-            Err(Error::UnexpectedEof(self.offset_id()))
-        } else {
-            Ok(())
+        if is_due && memory() > limits.memory {
+            after = 0;
         }
+        limits.left.set(after);
+        if after == 0 {
+            return Err(Error::UnexpectedEof(self.offset_id()));
+        }
+        Ok(())
     }
 }
 
@@ -100,7 +103,8 @@ impl Reader for Bounded {
 
     fn find(&self, byte: u8) -> Result<usize> {
         let found = self.bytes.find(byte)?;
-        self.count(found).map(|()| found)
+        self.count(found)?;
+        Ok(found)
     }
 
     fn skip(&mut self, len: usize) -> Result<()> {

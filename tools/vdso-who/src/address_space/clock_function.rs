@@ -1,0 +1,79 @@
+//! The functions between a program and the vDSO.
+
+use super::Frame;
+use crate::mapping::VDSO;
+
+/// What a function is for the question who reads the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Role {
+    /// The program's own.
+    Program,
+    /// Only on the way to the clock.
+    Clock,
+    /// A part of an interpreter.
+    Interpreter,
+}
+
+/// Files of libc and of the dynamic loader.
+const LIBC: &str = "libc.so libc-2. libc.musl ld-linux ld-musl ld-2. libpthread librt";
+
+/// Functions of known runtimes and servers.
+const WRAPPERS: &str = include_str!("wrappers.txt");
+
+/// Returns the role of a frame, which its function and its file tell.
+pub(super) fn role(frame: &Frame) -> Role {
+    let function = &*frame.function;
+    let module = &*frame.module;
+    // The symbols of the JVM's clock functions are not exported, and Debian strips the others.
+    let is_jvm = module == "libjvm.so" && function.starts_with("libjvm.so+");
+    let is_vdso = module == VDSO || module == "[vsyscall]";
+    if is_vdso || is_jvm || is_libc(module) || is_chrono(function) {
+        return Role::Clock;
+    }
+    // `<std::time::Instant>::now`, `runtime.nanotime1.abi0`
+    let mut name = function.trim_start_matches(['_', '<']);
+    if let Some((beginning, _)) = name.split_once(".abi") {
+        name = beginning;
+    }
+    listed_role(name.trim_end_matches("()"))
+}
+
+/// Returns whether a function is the `now` of a clock of C++, also of `std::__1`, `std::__ndk1` and
+/// `std::__Cr` of libc++.
+fn is_chrono(function: &str) -> bool {
+    let is_now = function.trim_end_matches("()").ends_with("_clock::now");
+    is_now && function.starts_with("std::") && function.contains("chrono::")
+}
+
+fn listed_role(name: &str) -> Role {
+    for line in WRAPPERS.lines() {
+        let mut words = line.split(' ');
+        let role = match words.next() {
+            Some("clock") => Role::Clock,
+            Some("run") => Role::Interpreter,
+            _ => continue,
+        };
+        // The second word is the name of the runtime.
+        if words.skip(1).any(|word| matches(word, name)) {
+            return role;
+        }
+    }
+    Role::Program
+}
+
+/// Returns whether a word of the list stands for a name. `*` ends a beginning.
+fn matches(word: &str, name: &str) -> bool {
+    match word.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => name == word,
+    }
+}
+
+/// Returns whether a file is libc or the dynamic loader.
+pub(super) fn is_libc(module: &str) -> bool {
+    LIBC.split(' ').any(|word| module.starts_with(word))
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/clock_function.rs"]
+mod tests;

@@ -1,0 +1,192 @@
+//! Files with the symbols and the debug information of a stripped one.
+
+use std::env;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use flate2::Crc;
+use lzma_rust2::XzReader;
+use object::{Object as _, ObjectSection as _};
+
+use super::clock_function::is_libc;
+use super::file::{self, Elf, Image};
+use crate::error::Result;
+use crate::progress::Progress;
+
+/// The directory of debug files, as gdb has it.
+const DIRECTORY: &str = "/usr/lib/debug";
+
+/// A larger file of a link is not read.
+const MOST_OF_LINK: u64 = 2 << 30;
+
+/// A larger symbol table in `.gnu_debugdata` is not read, and the decoder's memory in KiB.
+const MOST_BYTES: u64 = 64 << 20;
+const DECODER: u32 = 1 << 17;
+
+/// The program that asks debuginfod servers.
+const DEBUGINFOD: &str = "debuginfod-find";
+
+/// Finds the debug file of a file without `.debug_info`: by its build id, by its link, inside it,
+/// or on a debuginfod server. `find` opens a file; `path` is where the file itself is. Without
+/// `downloads` no server is asked. The vDSO and libc have none: their functions are skipped.
+pub(super) fn of(
+    file: &Elf<'_>,
+    path: &Path,
+    find: impl Fn(&Path) -> Option<Image>,
+    downloads: Option<&Progress>,
+) -> Option<Image> {
+    let has_own = [".debug_info", ".zdebug_info"]
+        .iter()
+        .any(|name| file.section_by_name(name).is_some());
+    if has_own || !path.is_absolute() || is_libc(path.file_name()?.to_str()?) {
+        return None;
+    }
+    let id = BuildId::of(file);
+    if let Some(id) = &id {
+        if let Some(found) = find(&id.path()) {
+            if id.is_of(&found) {
+                return Some(found);
+            }
+        }
+    }
+    if let Some(found) = by_link(file, path, &find) {
+        return Some(found);
+    }
+    if let (Some(progress), Some(id)) = (downloads, &id) {
+        progress.set_download(Some(path));
+        let found = downloaded(id);
+        progress.set_download(None);
+        if found.is_some() {
+            return found;
+        }
+    }
+    mini_debug_info(file)
+}
+
+/// Unpacks `MiniDebugInfo`: a file of symbols, compressed with xz.
+fn mini_debug_info(file: &Elf<'_>) -> Option<Image> {
+    let section = file.section_by_name(".gnu_debugdata")?;
+    let mut bytes = Vec::new();
+    let xz = XzReader::new_mem_limit(section.data().ok()?, false, DECODER);
+    let size = xz.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    if size >= MOST_BYTES as usize {
+        return None;
+    }
+    Some(Image::Bytes(bytes.into()))
+}
+
+/// The identity of a build, which its files share.
+struct BuildId(Vec<u8>);
+
+impl BuildId {
+    fn of(file: &Elf<'_>) -> Option<Self> {
+        let id = build_id(file)?;
+        // The first byte is the name of a directory.
+        if id.len() < 2 {
+            return None;
+        }
+        Some(Self(id.to_vec()))
+    }
+
+    fn digits(&self) -> String {
+        let digits: Vec<_> = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        digits.concat()
+    }
+
+    /// Returns where a distribution has the debug file.
+    fn path(&self) -> PathBuf {
+        let digits = self.digits();
+        let (first, rest) = digits.split_at(2);
+        PathBuf::from(format!("{DIRECTORY}/.build-id/{first}/{rest}.debug"))
+    }
+
+    fn is_of(&self, image: &Image) -> bool {
+        let ranges = image.ranges();
+        match Elf::parse(&ranges) {
+            Ok(file) => build_id(&file) == Some(&self.0),
+            Err(_) => false,
+        }
+    }
+}
+
+/// Returns the content of a note of GNU's type 3. `object` would read any number of notes again and
+/// again.
+fn build_id<'a>(file: &Elf<'a>) -> Option<&'a [u8]> {
+    let note = file.section_by_name(".note.gnu.build-id")?.data().ok()?;
+    let (size, note) = note
+        .strip_prefix(&4_u32.to_ne_bytes())?
+        .split_first_chunk()?;
+    let id = note
+        .strip_prefix(&3_u32.to_ne_bytes())?
+        .strip_prefix(b"GNU\0")?;
+    id.get(..u32::from_ne_bytes(*size) as usize)
+}
+
+/// Fails if no debuginfod server can be asked.
+pub(crate) fn check_debuginfod() -> Result<()> {
+    if env::var_os("DEBUGINFOD_URLS").is_none_or(|urls| urls.is_empty()) {
+        let what = "--debuginfod asks the servers in DEBUGINFOD_URLS, which is not set: set it, and keep it with \
+                    `sudo --preserve-env=DEBUGINFOD_URLS`";
+        return Err(what.into());
+    }
+    let mut version = Command::new(DEBUGINFOD);
+    let started = version.arg("--version").stdin(Stdio::null()).output();
+    let Err(error) = started else {
+        return Ok(());
+    };
+    Err(format!(
+        "cannot run {DEBUGINFOD}: {error}: install elfutils (Debian: `apt install debuginfod`)"
+    )
+    .into())
+}
+
+/// Downloads the debug file of a build id from a debuginfod server. It is not an error if the
+/// server has none.
+fn downloaded(id: &BuildId) -> Option<Image> {
+    let mut command = Command::new(DEBUGINFOD);
+    command.args(["debuginfo", &id.digits()]);
+    let output = command.stdin(Stdio::null()).output().ok()?;
+    if !output.status.success() {
+        return None;
+    }
+    let path = String::from_utf8(output.stdout).ok()?;
+    let file = file::open(Path::new(path.trim_end()), 0).ok()?;
+    let image = Image::File(file.into());
+    if !id.is_of(&image) {
+        return None;
+    }
+    Some(image)
+}
+
+fn by_link(file: &Elf<'_>, path: &Path, find: impl Fn(&Path) -> Option<Image>) -> Option<Image> {
+    let (name, sum) = file.gnu_debuglink().ok()??;
+    // A name with slashes would lead elsewhere.
+    let name = Path::new(std::str::from_utf8(name).ok()?).file_name()?;
+    let own = path.parent()?;
+    let inside = Path::new(DIRECTORY).join(own.strip_prefix("/").unwrap_or(own));
+    for directory in [own.to_owned(), own.join(".debug"), inside] {
+        let Some(found) = find(&directory.join(name)) else {
+            continue;
+        };
+        if crc(&found) == Some(sum) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+fn crc(image: &Image) -> Option<u32> {
+    let size = image.len();
+    if size > MOST_OF_LINK {
+        return None;
+    }
+    let mut crc = Crc::new();
+    let mut block = vec![0; 1 << 16];
+    for at in (0..size).step_by(block.len()) {
+        block.truncate((size - at) as usize);
+        image.fill(&mut block, at)?;
+        crc.update(&block);
+    }
+    Some(crc.sum())
+}

@@ -1,0 +1,294 @@
+//! The mappings of a process, and their files.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::file::{self, Image};
+use super::module::Module;
+use crate::error::Result;
+use crate::mapping::{self, FileId, Mapping};
+use crate::proc;
+use crate::progress::Progress;
+use crate::unwind::{Code, Function};
+
+/// The files that are kept open.
+const MOST_FILES: usize = 256;
+
+/// A larger vDSO is not read.
+const MOST_OF_VDSO: u64 = 1 << 20;
+
+/// A mapped file, or the vDSO. It is opened before it is needed, because a process that ended has
+/// no paths.
+struct OpenFile {
+    /// None if it cannot be opened.
+    image: Option<Image>,
+    /// Parsed when it is needed: for a frame of a clock read. None if it is not an ELF file.
+    module: OnceCell<Option<Rc<Module>>>,
+}
+
+impl OpenFile {
+    fn new(image: Option<Image>) -> Rc<Self> {
+        Rc::new(Self {
+            image,
+            module: OnceCell::new(),
+        })
+    }
+}
+
+/// The files of all processes.
+#[derive(Clone, Default)]
+pub(crate) struct Files {
+    known: Rc<RefCell<HashMap<FileId, Rc<OpenFile>>>>,
+    /// Where the file is shown whose debug information a debuginfod server is asked for. Without it
+    /// no server is asked.
+    downloads: Option<Arc<Progress>>,
+}
+
+impl Files {
+    pub(crate) fn new(downloads: Option<Arc<Progress>>) -> Self {
+        Self {
+            downloads,
+            ..Self::default()
+        }
+    }
+
+    fn are_too_many(&self) -> bool {
+        self.known.borrow().len() >= MOST_FILES
+    }
+}
+
+/// The mappings of a process.
+pub(super) struct Mapped {
+    pid: u32,
+    /// One that lives, which may not be the main thread.
+    thread: u32,
+    /// Sorted.
+    pub(super) mappings: Vec<Mapping>,
+    /// Read when it is needed.
+    vdso: OnceCell<Rc<OpenFile>>,
+    files: Files,
+}
+
+impl Mapped {
+    pub(super) fn new(pid: u32, files: Files) -> Self {
+        Self {
+            pid,
+            thread: proc::living_thread(pid).unwrap_or(pid),
+            mappings: Vec::new(),
+            vdso: OnceCell::new(),
+            files,
+        }
+    }
+
+    /// Copies the mappings into a process that this one started.
+    pub(super) fn forked(&self, pid: u32) -> Self {
+        Self {
+            mappings: self.mappings.clone(),
+            vdso: self.vdso.clone(),
+            ..Self::new(pid, self.files.clone())
+        }
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    pub(super) fn thread(&self) -> u32 {
+        self.thread
+    }
+
+    /// Reads the mappings of the process, and forgets those that are known.
+    pub(super) fn read(&mut self) -> Result<Vec<Mapping>> {
+        let new = mapping::of_process(self.pid)?;
+        self.thread = proc::living_thread(self.pid).unwrap_or(self.pid);
+        self.mappings.clear();
+        Ok(new)
+    }
+
+    /// Adds a mapping, in place of others. Returns whether what is known of its addresses is wrong.
+    ///
+    /// Nothing is kept by address for compiled code, because a compiler changes its memory each
+    /// millisecond.
+    pub(super) fn add(&mut self, new: Mapping) -> bool {
+        if new.has_file() && !self.files.are_too_many() {
+            self.open_file(&new);
+        }
+        let mappings = &self.mappings;
+        let first = mappings.partition_point(|old| old.range.end <= new.range.start);
+        let end = mappings.partition_point(|old| old.range.start < new.range.end);
+        let others = first..end.max(first);
+        let old = &self.mappings[others.clone()];
+        if old == [new.clone()] {
+            return false;
+        }
+        let has_file = new.has_file() || old.iter().any(Mapping::has_file);
+        let is_vdso = new.is_vdso();
+        if is_vdso {
+            self.vdso.take();
+        }
+        self.mappings.splice(others, [new]);
+        has_file || is_vdso
+    }
+
+    /// Returns whether there is a vDSO, as far as the mappings are known.
+    pub(super) fn has_vdso(&self) -> bool {
+        self.mappings.is_empty() || self.mappings.iter().any(Mapping::is_vdso)
+    }
+
+    pub(super) fn has_jvm(&self) -> bool {
+        let mut mappings = self.mappings.iter();
+        mappings.any(|mapping| mapping.path.ends_with("/libjvm.so"))
+    }
+
+    pub(super) fn mapping(&self, address: u64) -> Option<&Mapping> {
+        let next = self
+            .mappings
+            .partition_point(|mapping| mapping.range.start <= address);
+        let last = self.mappings[..next].last()?;
+        if !last.range.contains(&address) {
+            return None;
+        }
+        Some(last)
+    }
+
+    /// Returns the functions of the vDSO and their addresses.
+    pub(super) fn vdso_symbols(&self) -> Option<Vec<(String, u64)>> {
+        let vdso = self.mappings.iter().find(|mapping| mapping.is_vdso())?;
+        let start = vdso.range.start;
+        let (module, _) = self.module(start)?;
+        let first = module.address(0)?;
+        let mut symbols = Vec::new();
+        for (name, address) in module.named_symbols() {
+            symbols.push((name, address.wrapping_sub(first).wrapping_add(start)));
+        }
+        Some(symbols)
+    }
+
+    /// Returns the module of an address, and the address in its file, which is read when it is
+    /// first needed.
+    pub(super) fn module(&self, address: u64) -> Option<(Rc<Module>, u64)> {
+        let mapping = self.mapping(address)?;
+        let file = self.open_file(mapping);
+        let parse = || {
+            let image = file.image.clone()?;
+            let downloads = self.files.downloads.as_deref();
+            let module = Module::parse(image, &mapping.path, |path| self.find(path), downloads)?;
+            Some(Rc::new(module))
+        };
+        let module = file.module.get_or_init(parse).clone()?;
+        let address = module.address(mapping.offset_of(address))?;
+        Some((module, address))
+    }
+
+    /// Opens the file of a mapping. If too many files are known, forgets them, and they are opened
+    /// again when they are needed.
+    fn open_file(&self, mapping: &Mapping) -> Rc<OpenFile> {
+        if mapping.is_vdso() {
+            let open = || OpenFile::new(self.read_vdso(mapping));
+            return self.vdso.get_or_init(open).clone();
+        }
+        let known = self.files.known.borrow().get(&mapping.file).cloned();
+        if let Some(known) = known {
+            return known;
+        }
+        let image = match self.open(mapping) {
+            Ok(file) => Some(Image::File(file.into())),
+            Err(_) => None,
+        };
+        let file = OpenFile::new(image);
+        let mut known = self.files.known.borrow_mut();
+        if known.len() >= MOST_FILES {
+            known.clear();
+        }
+        known.insert(mapping.file, file.clone());
+        file
+    }
+
+    /// Copies the image of the process, or this program's if the process ended.
+    fn read_vdso(&self, mapping: &Mapping) -> Option<Image> {
+        let size = mapping.range.end - mapping.range.start;
+        if size > MOST_OF_VDSO {
+            return None;
+        }
+        let mut bytes = vec![0; size as usize];
+        if read_memory(self.thread, &mut bytes, mapping.range.start).is_err() {
+            let pid = std::process::id();
+            let own = mapping::vdso(&proc::text(pid, "maps").ok()?)?;
+            // A 32-bit process has another image.
+            let is_same = own.end - own.start == size && mapping.range.end > 1 << 32;
+            if !is_same {
+                return None;
+            }
+            read_memory(pid, &mut bytes, own.start).ok()?;
+        }
+        Some(Image::Bytes(bytes.into()))
+    }
+
+    /// Opens the file of a mapping. The first path leads to the mapped file even if it was removed,
+    /// but needs CAP_CHECKPOINT_RESTORE. The last one is for a process that ended.
+    fn open(&self, mapping: &Mapping) -> io::Result<File> {
+        if !mapping.has_file() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let thread = self.thread;
+        let range = &mapping.range;
+        let path = &*mapping.path;
+        let mapped = format!("/proc/{thread}/map_files/{:x}-{:x}", range.start, range.end);
+        for path in [mapped, format!("/proc/{thread}/root{path}")] {
+            if let Ok(file) = file::open(Path::new(&path), 0) {
+                return Ok(file);
+            }
+        }
+        let file = file::open(Path::new(path), 0)?;
+        if file.metadata()?.ino() != mapping.file.inode {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(file)
+    }
+
+    /// Opens a file of debug information, in the process's file system or in this program's.
+    fn find(&self, path: &Path) -> Option<Image> {
+        let root = format!("/proc/{}/root", self.thread);
+        let inside = Path::new(&root).join(path.strip_prefix("/").ok()?);
+        for path in [&inside, path] {
+            if let Ok(file) = file::open(path, 0) {
+                return Some(Image::File(file.into()));
+            }
+        }
+        None
+    }
+}
+
+impl Code for Mapped {
+    fn is_mapped(&self, address: u64) -> bool {
+        self.mapping(address).is_some()
+    }
+
+    fn function(&self, address: u64) -> Option<Function> {
+        let (module, in_file) = self.module(address)?;
+        let start = module.symbol(in_file).map(|symbol| symbol.range.start);
+        let distance = address.wrapping_sub(in_file);
+        Some(Function {
+            row: module.unwind_row(in_file),
+            start: start.map(|start| start.wrapping_add(distance)),
+        })
+    }
+
+    fn code_before(&self, address: u64, code: &mut [u8]) -> Option<()> {
+        let start = address.checked_sub(code.len() as u64)?;
+        let mapping = self.mapping(start)?;
+        let file = self.open_file(mapping);
+        let image = file.image.as_ref()?;
+        image.fill(code, mapping.offset_of(start))
+    }
+}
+
+fn read_memory(pid: u32, bytes: &mut [u8], address: u64) -> io::Result<()> {
+    File::open(format!("/proc/{pid}/mem"))?.read_exact_at(bytes, address)
+}

@@ -1,0 +1,248 @@
+//! Call chains of another process, and the names of their addresses: docs/WHO.md explains how.
+//!
+//! The process is not trusted: its files are read with limits, never mapped.
+
+mod bounded;
+mod clock_function;
+mod debug_file;
+mod file;
+mod frame;
+mod go;
+mod mapped;
+mod module;
+mod names;
+mod perf_map;
+#[cfg(test)]
+#[path = "../../tests/unit/address_space.rs"]
+mod tests;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::error::Result;
+use crate::mapping::Mapping;
+use crate::perf::Sample;
+use crate::unwind::{Code as _, Unwinder};
+pub(crate) use bounded::has_room;
+use clock_function::{Role, role};
+pub(crate) use debug_file::check_debuginfod;
+pub(crate) use frame::{Caller, Frame};
+pub(crate) use mapped::Files;
+use mapped::Mapped;
+use perf_map::PerfMap;
+
+/// The functions of an address.
+type Functions = Rc<[(Role, Arc<Frame>)]>;
+
+/// The code of a process.
+pub(crate) struct AddressSpace {
+    mapped: Mapped,
+    unwinder: Unwinder,
+    /// By return address.
+    frames: HashMap<u64, Functions>,
+    /// The names of code without a file.
+    jit: PerfMap,
+    read: Instant,
+    /// Whether its mappings could not be read. It may have ended.
+    pub(crate) is_hidden: bool,
+}
+
+/// The names that are kept of a process.
+const MOST_FRAMES: usize = 1 << 14;
+
+/// How often mappings that no record reported are looked for.
+const PAUSE: Duration = Duration::from_millis(100);
+
+impl AddressSpace {
+    /// Creates a process whose mappings follow.
+    pub(crate) fn new(pid: u32, files: Files) -> Self {
+        Self {
+            mapped: Mapped::new(pid, files),
+            unwinder: Unwinder::default(),
+            frames: HashMap::new(),
+            jit: PerfMap::default(),
+            read: Instant::now(),
+            is_hidden: false,
+        }
+    }
+
+    /// Reads a process that runs.
+    pub(crate) fn of(pid: u32, files: Files) -> Result<Self> {
+        let mut new = Self::new(pid, files);
+        new.refresh()?;
+        Ok(new)
+    }
+
+    /// Copies the code into a process that this one started.
+    pub(crate) fn forked(&self, pid: u32) -> Self {
+        Self {
+            mapped: self.mapped.forked(pid),
+            unwinder: Unwinder::default(),
+            frames: HashMap::new(),
+            jit: PerfMap::default(),
+            read: Instant::now(),
+            is_hidden: false,
+        }
+    }
+
+    /// Reads the mappings.
+    pub(crate) fn refresh(&mut self) -> Result<()> {
+        for mapping in self.mapped.read()? {
+            self.map(mapping);
+        }
+        Ok(())
+    }
+
+    /// Adds a mapping, in place of others.
+    pub(crate) fn map(&mut self, new: Mapping) {
+        self.is_hidden = false;
+        if self.mapped.add(new) {
+            self.frames.clear();
+            self.unwinder.clear();
+        }
+    }
+
+    /// Returns whether there is a vDSO, as far as the mappings are known.
+    pub(crate) fn has_vdso(&self) -> bool {
+        self.mapped.has_vdso()
+    }
+
+    /// Returns the return addresses from the caller of the vDSO function outward, at most 128. If
+    /// the thread is not in the vDSO, the program counter is the first.
+    pub(crate) fn chain(&mut self, sample: &Sample) -> Vec<u64> {
+        let mut chain = self.unwinder.chain(&self.mapped, sample);
+        let mut inside = 0;
+        while inside < chain.len() && self.is_vdso(chain[inside]) {
+            inside += 1;
+        }
+        chain.drain(..inside);
+        chain
+    }
+
+    /// Returns the functions of a return address, the innermost inlined one first; at least one.
+    fn frames(&mut self, address: u64) -> Functions {
+        if let Some(frames) = self.frames.get(&address) {
+            return frames.clone();
+        }
+        let mut functions = Vec::new();
+        let mut is_volatile = false;
+        for frame in self.named(address.wrapping_sub(1)) {
+            is_volatile |= frame.is_volatile;
+            functions.push((role(&frame), Arc::new(frame)));
+        }
+        let functions: Functions = functions.into();
+        if self.frames.len() >= MOST_FRAMES {
+            self.frames.clear();
+        }
+        // Other code can come to an address without a file.
+        if !is_volatile {
+            self.frames.insert(address, functions.clone());
+        }
+        functions
+    }
+
+    /// Returns the names of a return address, the outermost function first.
+    pub(crate) fn functions(&mut self, address: u64) -> Vec<String> {
+        let frames = self.frames(address);
+        let names = frames.iter().rev();
+        names.map(|(_, frame)| frame.function.clone()).collect()
+    }
+
+    /// Returns the program's function that reads the clock, and the next one. `wrappers.txt` names
+    /// the functions that are on the way. A script's function takes the place of the interpreter's
+    /// functions that run it, if a perf map names it.
+    pub(crate) fn caller(&mut self, chain: &[u64]) -> Caller {
+        let mut clock = None;
+        let mut frames = Vec::new();
+        'chain: for address in chain {
+            for (role, frame) in self.frames(*address).iter() {
+                if *role == Role::Clock && frames.is_empty() {
+                    clock.get_or_insert_with(|| frame.clone());
+                    continue;
+                }
+                let is_last = frames.iter().any(|(role, _)| *role == Role::Program);
+                frames.push((*role, frame.clone()));
+                if is_last {
+                    break 'chain;
+                }
+            }
+        }
+        frame::caller(&frames, clock)
+    }
+
+    /// Returns whether an address is in the vDSO. One without a mapping may be in a vDSO that was
+    /// moved.
+    pub(crate) fn is_vdso(&mut self, address: u64) -> bool {
+        if !self.mapped.is_mapped(address) && self.read.elapsed() > PAUSE {
+            // If the process ended, the known mappings stay.
+            let _ = self.refresh();
+            self.read = Instant::now();
+        }
+        match self.mapped.mapping(address) {
+            Some(mapping) => mapping.is_vdso(),
+            None => false,
+        }
+    }
+
+    /// Returns the symbol of a function of the vDSO.
+    pub(crate) fn symbol(&mut self, address: u64) -> Option<String> {
+        let frames = self.frames(address.wrapping_add(1));
+        let (_, frame) = frames.last()?;
+        if !frame.has_name {
+            return None;
+        }
+        Some(frame.function.clone())
+    }
+
+    /// Returns the functions of the vDSO and their addresses.
+    pub(crate) fn vdso_symbols(&self) -> Option<Vec<(String, u64)>> {
+        self.mapped.vdso_symbols()
+    }
+
+    /// Fills a buffer with the code before an address.
+    pub(crate) fn code_before(&self, address: u64, code: &mut [u8]) -> Option<()> {
+        self.mapped.code_before(address, code)
+    }
+
+    /// Returns the functions at an address, the innermost inlined one first; at least one.
+    fn named(&mut self, address: u64) -> Vec<Frame> {
+        let Some(mapping) = self.mapped.mapping(address) else {
+            return vec![Frame {
+                is_volatile: true,
+                ..Frame::unknown(format!("{address:#x}"), "[unmapped]")
+            }];
+        };
+        let name = names::of_module(&mapping.path);
+        let offset = mapping.offset_of(address);
+        if let Some((module, address)) = self.mapped.module(address) {
+            let frames = module.frames(address, &name);
+            if !frames.is_empty() {
+                return frames;
+            }
+        } else if !mapping.has_file() || mapping.path.starts_with("/memfd:") {
+            return vec![self.compiled(address, &name)];
+        }
+        vec![Frame::unknown(format!("{name}+{offset:#x}"), &name)]
+    }
+
+    /// Returns the name of just-in-time compiled code.
+    fn compiled(&mut self, address: u64, module: &str) -> Frame {
+        let mapped = &self.mapped;
+        let open = || perf_map::open(mapped.pid(), mapped.thread());
+        let function = self.jit.name(address, open);
+        let has_name = function.is_some();
+        let function = match function {
+            Some(function) => function,
+            None if self.jit.is_full() => "(JIT: its perf map has more than 1 GiB)".into(),
+            None if mapped.has_jvm() => "java (JIT)".into(),
+            None => "(JIT)".into(),
+        };
+        Frame {
+            is_volatile: true,
+            has_name,
+            ..Frame::named(function, module)
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The signals that end a measurement.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+use nix::sys::signal::Signal;
+use signal_hook::consts::{SIGINT, SIGPIPE, SIGTERM};
+use signal_hook::flag;
+
+use crate::proc;
+
+/// The first signal that asked for the end. A second one ends this program.
+pub(crate) struct Interrupt {
+    /// 0 before the first one.
+    first: Arc<AtomicUsize>,
+    /// The signals that this program ignored before it caught them.
+    pub(crate) ignored: Vec<Signal>,
+}
+
+impl Interrupt {
+    /// Catches SIGINT and SIGTERM.
+    pub(crate) fn catch() -> io::Result<Self> {
+        let ignored = proc::ignored(&[Signal::SIGINT, Signal::SIGTERM]);
+        let first = Arc::new(AtomicUsize::new(0));
+        let is_second = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // The conditional action comes first, so that a first signal does not see the flag that
+            // it sets itself.
+            flag::register_conditional_default(signal, is_second.clone())?;
+            flag::register(signal, is_second.clone())?;
+            flag::register_usize(signal, first.clone(), signal as usize)?;
+        }
+        Ok(Self { first, ignored })
+    }
+
+    /// Creates one that no signal sets.
+    #[cfg(test)]
+    pub(crate) fn never() -> Self {
+        Self {
+            first: Arc::default(),
+            ignored: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.first.load(Relaxed) != 0
+    }
+
+    /// Returns whether SIGTERM asked for the end, as timeout(1) and systemd do.
+    pub(crate) fn is_termination(&self) -> bool {
+        self.first.load(Relaxed) == SIGTERM as usize
+    }
+
+    /// Ends the measurement because standard output has no reader any more.
+    pub(crate) fn set_by_closed_output(&self) {
+        let _ = self
+            .first
+            .compare_exchange(0, SIGPIPE as usize, Relaxed, Relaxed);
+    }
+}

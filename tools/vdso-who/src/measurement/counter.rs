@@ -1,0 +1,78 @@
+//! The thread that counts the records.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{Scope, ScopedJoinHandle, sleep};
+
+use super::watch::TICK;
+use crate::arguments::Arguments;
+use crate::error::{Result, ended};
+use crate::perf::Event;
+use crate::progress::Progress;
+use crate::screen::Observer;
+use crate::tally::{self, Findings, Message};
+
+/// If more records wait for their names, the next ones stay in the buffers. Each has 8 KiB.
+const MOST_WAITING: usize = 1 << 10;
+
+/// Another thread counts the records and looks up their names, which can take long. So the first
+/// one is in time to take the records out of the buffers, and to see the process end.
+pub(super) struct Counter<'a, 'scope> {
+    queue: Sender<Message<'a>>,
+    pub(super) progress: Arc<Progress>,
+    thread: ScopedJoinHandle<'scope, Findings>,
+}
+
+impl<'a: 'scope, 'scope> Counter<'a, 'scope> {
+    pub(super) fn start(
+        scope: &'scope Scope<'scope, '_>,
+        arguments: &'a Arguments,
+        pid: Option<u32>,
+    ) -> Self {
+        let (queue, messages) = channel();
+        let progress = Arc::<Progress>::default();
+        let shared = progress.clone();
+        let thread = scope.spawn(move || tally::count(arguments, pid, messages, &shared));
+        Self {
+            queue,
+            progress,
+            thread,
+        }
+    }
+
+    pub(super) fn send(&self, event: Event) {
+        self.progress.waiting.fetch_add(1, Relaxed);
+        // It fails only if the other thread has panicked.
+        let _ = self.queue.send(Message::Event(event));
+    }
+
+    /// Calls a function with what was found since the last time.
+    pub(super) fn take(&self, to: impl FnOnce(Findings) + Send + 'a) {
+        // It fails only if the other thread has panicked.
+        let _ = self.queue.send(Message::Take(Box::new(to)));
+    }
+
+    /// Returns whether too many records wait.
+    pub(super) fn is_behind(&self) -> bool {
+        self.progress.waiting.load(Relaxed) > MOST_WAITING
+    }
+
+    /// Waits until few records wait.
+    pub(super) fn catch_up(&self) {
+        while self.is_behind() && !self.thread.is_finished() {
+            sleep(TICK);
+        }
+    }
+
+    /// Waits until all records are counted, which can take as long as a download.
+    pub(super) fn finish(self, observer: &dyn Observer, seconds: f64) -> Result<Findings> {
+        // Without a sender the other thread ends.
+        drop(self.queue);
+        while !self.thread.is_finished() {
+            observer.is_over(&self.progress, seconds);
+            sleep(TICK);
+        }
+        self.thread.join().map_err(ended)
+    }
+}

@@ -1,0 +1,141 @@
+//! A measurement, from its start to its report.
+
+mod counter;
+mod followed;
+mod watch;
+
+use std::fs::{self, File};
+use std::os::fd::AsRawFd as _;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+use crate::address_space::check_debuginfod;
+use crate::arguments::Arguments;
+use crate::error::Result;
+use crate::interrupt::Interrupt;
+use crate::report::Report;
+use crate::screen::Observer;
+use crate::target::Target;
+use crate::{breakpoints, console, proc};
+use counter::Counter;
+use watch::Watch;
+
+/// Four times the memory that names may take, for what is not counted there.
+const MOST_MEMORY: u64 = 8 << 30;
+
+/// A measurement. A command waits until it runs.
+pub(crate) struct Measurement<'a> {
+    arguments: &'a Arguments,
+    interrupt: &'a Interrupt,
+    /// The process that is watched, if it is one.
+    target: Option<Target>,
+    cgroup: Option<File>,
+    /// What a counted read costs, with --exact.
+    trap_ns: Option<u64>,
+}
+
+impl<'a> Measurement<'a> {
+    /// Looks for what is watched, or starts it.
+    ///
+    /// # Errors
+    /// If nothing can be measured; the text says what to do.
+    pub(crate) fn open(arguments: &'a Arguments, interrupt: &'a Interrupt) -> Result<Self> {
+        proc::check_namespace()?;
+        if arguments.debuginfod {
+            check_debuginfod()?;
+        }
+        let target = match arguments.pid {
+            Some(_) if arguments.exact && !arguments.may_end_process => {
+                let what = "--exact can end a process that was not started here: start it by `vdso-who --exact -- \
+                            COMMAND`, or add --may-end-process";
+                return Err(what.into());
+            }
+            Some(pid) => Some(Target::attach(pid)?),
+            None if arguments.has_command() => {
+                Some(Target::start(&arguments.command, &interrupt.ignored)?)
+            }
+            None => None,
+        };
+        // A command has the caller's limits, because it was started before.
+        set_limits();
+        let cgroup = match &arguments.cgroup {
+            Some(path) => Some(open_cgroup(path)?),
+            None => None,
+        };
+        let trap_ns = if arguments.exact {
+            Some(breakpoints::test_host()?)
+        } else {
+            None
+        };
+        Ok(Self {
+            arguments,
+            interrupt,
+            target,
+            cgroup,
+            trap_ns,
+        })
+    }
+
+    /// Measures, until the process ends, the time is over, or the observer ends it.
+    pub(crate) fn run(&mut self, observer: &dyn Observer) -> Result<Report> {
+        let arguments = self.arguments;
+        let target = self.target.as_mut();
+        let pid = target.as_ref().map(|target| target.pid);
+        let report = Report::new(arguments, pid, self.trap_ns);
+        thread::scope(|scope| {
+            let counter = Counter::start(scope, arguments, pid);
+            let cgroup = self.cgroup.as_ref();
+            Watch::new(arguments, target, cgroup, observer, counter).run(report)
+        })
+    }
+
+    /// Waits for the command, if there is one, and returns its status.
+    pub(crate) fn wait_for_command(&mut self) -> Result<u8> {
+        let Some(target) = &mut self.target else {
+            return Ok(0);
+        };
+        if target.is_running() {
+            console::say("the measurement is over; waiting for the command to end");
+        }
+        target.wait(|| self.interrupt.is_termination())
+    }
+}
+
+/// Limits the memory, and raises the limit of open files: each event is one.
+fn set_limits() {
+    if let Ok((memory, most)) = getrlimit(Resource::RLIMIT_AS) {
+        let _ = setrlimit(Resource::RLIMIT_AS, memory.min(MOST_MEMORY), most);
+    }
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
+fn open_cgroup(path: &Path) -> Result<File> {
+    if let Ok(directory) = File::open(path) {
+        if cgroup_time(&directory).is_some() {
+            return Ok(directory);
+        }
+    }
+    let path = path.display();
+    Err(
+        format!("{path} is not a cgroup v2 directory: `mount -t cgroup2` shows where these are")
+            .into(),
+    )
+}
+
+/// Returns the CPU time of a cgroup, which only version 2 has in this file. One that was removed
+/// has none, even if another one has its path.
+fn cgroup_time(directory: &File) -> Option<Duration> {
+    let path = format!("/proc/self/fd/{}/cpu.stat", directory.as_raw_fd());
+    let stat = fs::read_to_string(path).ok()?;
+    for line in stat.lines() {
+        if let Some(micros) = line.strip_prefix("usage_usec ") {
+            return Some(Duration::from_micros(micros.parse().ok()?));
+        }
+    }
+    None
+}

@@ -1,0 +1,302 @@
+//! The loop of a measurement: takes the records out of the kernel's buffers until it is over.
+
+use std::fs::File;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::cgroup_time;
+use super::counter::Counter;
+use super::followed::Followed;
+use crate::arguments::Arguments;
+use crate::error::Result;
+use crate::perf::{Event, Events, Plan, explain};
+use crate::report::Report;
+use crate::screen::Observer;
+use crate::target::Target;
+use crate::{breakpoints, mapping, proc};
+
+/// How long the buffers may fill; those of counted reads a tenth of it.
+pub(super) const TICK: Duration = Duration::from_millis(20);
+
+/// Without another end, a process is watched for so long.
+const DEFAULT_SECONDS: u32 = 10;
+
+/// A measurement that runs.
+pub(super) struct Watch<'a, 'scope> {
+    arguments: &'a Arguments,
+    observer: &'a dyn Observer,
+    target: Option<&'a mut Target>,
+    cgroup: Option<&'a File>,
+    pid: Option<u32>,
+    events: Events,
+    followed: Followed,
+    counter: Counter<'a, 'scope>,
+    /// Whether the process executed another program.
+    has_executed: bool,
+    /// The last known CPU time of the process, the cgroup or the host.
+    own: Duration,
+}
+
+/// The times of a measurement.
+struct Clock {
+    start: Instant,
+    end: Option<Instant>,
+    interval: Option<Duration>,
+    /// The start of the interval, and the CPU time then.
+    since: Instant,
+    before: Duration,
+}
+
+impl Clock {
+    fn new(arguments: &Arguments, before: Duration) -> Self {
+        let start = Instant::now();
+        let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+        let mut duration = arguments.duration;
+        let has_end = arguments.has_command() || arguments.interval.is_some();
+        if duration.is_none() && !has_end {
+            duration = Some(DEFAULT_SECONDS);
+        }
+        Self {
+            start,
+            end: duration.map(|duration| start + seconds(duration)),
+            interval: arguments.interval.map(seconds),
+            since: start,
+            before,
+        }
+    }
+
+    fn has_ended(&self, now: Instant) -> bool {
+        self.end.is_some_and(|end| now >= end)
+    }
+
+    fn is_interval_over(&self, now: Instant) -> bool {
+        match self.interval {
+            Some(interval) => now >= self.since + interval,
+            None => false,
+        }
+    }
+}
+
+impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
+    pub(super) fn new(
+        arguments: &'a Arguments,
+        target: Option<&'a mut Target>,
+        cgroup: Option<&'a File>,
+        observer: &'a dyn Observer,
+        counter: Counter<'a, 'scope>,
+    ) -> Self {
+        let pid = target.as_ref().map(|target| target.pid);
+        Self {
+            arguments,
+            observer,
+            target,
+            cgroup,
+            pid,
+            events: Events::default(),
+            followed: Followed::new(arguments, pid),
+            counter,
+            has_executed: false,
+            own: Duration::ZERO,
+        }
+    }
+
+    /// Measures, and returns the report of the last interval, or of all.
+    pub(super) fn run(mut self, mut report: Report) -> Result<Report> {
+        self.begin()?;
+        report.system_wide = self.events.system_wide;
+        let mut clock = Clock::new(self.arguments, self.cpu_time());
+        if let Some(target) = &mut self.target {
+            target.go(self.arguments.exact)?;
+        }
+        let over = loop {
+            sleep(self.tick());
+            let now = Instant::now();
+            if self.is_over(&clock, now) {
+                break now;
+            }
+            self.drain();
+            if clock.is_interval_over(now) {
+                self.report_interval(&report, &mut clock, now);
+            }
+            self.watch_executed_programs(&mut report)?;
+        };
+        let used = self.cpu_time().saturating_sub(clock.before);
+        let mut report = report.of_part(over - clock.since, used);
+        report.counted += self.events.executions();
+        self.drain_all();
+        if let Some(target) = &mut self.target {
+            report.swallowed = target.release();
+        }
+        let found = self.counter.finish(self.observer, report.seconds)?;
+        report.finish(found);
+        Ok(report)
+    }
+
+    /// A guarded command gets its breakpoints when it has executed its program.
+    fn is_guarded(&self) -> bool {
+        self.arguments.exact && self.arguments.has_command()
+    }
+
+    fn tick(&self) -> Duration {
+        if self.arguments.exact {
+            TICK / 10
+        } else {
+            TICK
+        }
+    }
+
+    /// Opens the events, and sends what is known of the processes that run.
+    fn begin(&mut self) -> Result<()> {
+        self.followed.add_family();
+        if !self.is_guarded() {
+            self.open()?;
+        }
+        // Those that it started meanwhile. From now on, the kernel reports them.
+        self.followed.add_family();
+        // The kernel reports the mappings of a command that waits.
+        if !self.arguments.has_command() {
+            for pid in self.followed.pids() {
+                self.introduce(pid)?;
+            }
+        }
+        if self.observer.is_over(&self.counter.progress, 0.0) {
+            return Err("it was interrupted before it began".into());
+        }
+        // A process that was not started here may have ended.
+        let must_have_time = self.pid.is_none() || self.arguments.has_command();
+        if !self.read_time() && must_have_time {
+            return Err("cannot read the CPU time: is /proc mounted?".into());
+        }
+        Ok(())
+    }
+
+    fn open(&mut self) -> Result<()> {
+        let addresses = match self.pid {
+            Some(pid) if self.arguments.exact => breakpoints::addresses(pid)?,
+            _ => Vec::new(),
+        };
+        let plan = Plan {
+            pids: &self.followed.pids(),
+            cgroup: self.cgroup,
+            follows: self.arguments.follows(),
+            period: 1_000_000_000 / u64::from(self.arguments.frequency),
+            addresses: &addresses,
+        };
+        self.events = Events::open(&plan).map_err(|error| explain(&error, &plan))?;
+        Ok(())
+    }
+
+    /// Sends the name and the mappings of a process that runs. Those of a descendant may be hidden.
+    fn introduce(&self, pid: u32) -> Result<()> {
+        self.counter.send(Event::Named(pid, proc::name(pid), true));
+        match mapping::of_process(pid) {
+            Err(error) if self.pid == Some(pid) => return Err(error),
+            Err(_) => {}
+            Ok(mappings) => {
+                for mapping in mappings {
+                    self.counter.send(Event::Mapped(pid, mapping));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_over(&mut self, clock: &Clock, now: Instant) -> bool {
+        let seconds = (now - clock.start).as_secs_f64();
+        let is_interrupted = self.observer.is_over(&self.counter.progress, seconds);
+        // The host has always a time, and reading it takes long if there are many CPUs.
+        let has_time = self.arguments.all || self.read_time();
+        let has_ended = match &self.target {
+            Some(target) => target.has_ended(),
+            None => !has_time,
+        };
+        // Another program has its vDSO, and its breakpoints, elsewhere.
+        let is_other = self.arguments.exact && !self.is_guarded() && self.has_executed;
+        has_ended || is_interrupted || is_other || clock.has_ended(now)
+    }
+
+    /// Lets the observer show the report of an interval.
+    fn report_interval(&mut self, report: &Report, clock: &mut Clock, now: Instant) {
+        let used = self.cpu_time();
+        let mut part = report.of_part(now - clock.since, used.saturating_sub(clock.before));
+        clock.since = now;
+        clock.before = used;
+        let observer = self.observer;
+        self.counter.take(move |found| {
+            part.finish(found);
+            observer.interval(&part);
+        });
+    }
+
+    /// Gives breakpoints to a command that executed a program, and waits until it has them.
+    fn watch_executed_programs(&mut self, report: &mut Report) -> Result<()> {
+        while let Some(target) = &mut self.target {
+            let Some(_waits) = target.executed() else {
+                break;
+            };
+            let pid = target.pid;
+            self.drain_all();
+            report.counted += self.events.executions();
+            // They occupy all breakpoints.
+            self.events = Events::default();
+            self.introduce(pid)?;
+            self.open()?;
+            if let Some(target) = &mut self.target {
+                target.gate = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the records out of the buffers, unless too many wait to be counted.
+    fn drain(&mut self) {
+        if self.counter.is_behind() {
+            return;
+        }
+        for event in self.events.drain(&self.followed.others) {
+            if let Event::Named(pid, _, true) = event {
+                self.has_executed |= self.pid == Some(pid);
+            }
+            if self.followed.takes(&event) {
+                self.counter.send(event);
+            }
+        }
+    }
+
+    /// Takes all records out of the buffers.
+    fn drain_all(&mut self) {
+        self.counter.catch_up();
+        self.drain();
+    }
+
+    /// Reads the CPU time of the process, the cgroup or the host. Returns whether it has one. The
+    /// time of a process or a cgroup that ended is gone, so the last one is kept.
+    fn read_time(&mut self) -> bool {
+        let own = match (self.pid, self.cgroup) {
+            (Some(pid), _) => self.time_of(pid),
+            (None, Some(cgroup)) => cgroup_time(cgroup),
+            (None, None) => proc::cpu_time_of_host(),
+        };
+        if let Some(own) = own {
+            self.own = own;
+        }
+        own.is_some()
+    }
+
+    /// Returns the CPU time of all that is watched. The time of a descendant that ended is in that
+    /// of the parent that waited for it.
+    fn cpu_time(&mut self) -> Duration {
+        self.read_time();
+        let mut sum = self.own;
+        for pid in self.followed.children() {
+            sum += self.time_of(pid).unwrap_or_default();
+        }
+        sum
+    }
+
+    /// Returns the CPU time of a process. Without rights there are no samples of the kernel.
+    fn time_of(&self, pid: u32) -> Option<Duration> {
+        let in_user_space = !self.events.system_wide && !self.arguments.exact;
+        proc::cpu_time(pid, self.arguments.follows(), in_user_space)
+    }
+}

@@ -1,0 +1,35 @@
+//! JSON, which `schema.json` describes.
+
+use crate::error::Result;
+use crate::report::Report;
+
+pub(super) fn text(report: &Report) -> Result<String> {
+    let json = serde_json::to_string_pretty(report)?;
+    Ok(without_control_characters(&json) + "\n")
+}
+
+/// Returns JSON in which a terminal finds no control characters.
+///
+/// serde_json escapes only those below U+0020, and a terminal obeys U+009B as well. The others can
+/// be in strings only, where an escape means the same.
+fn without_control_characters(json: &str) -> String {
+    let escaped = |letter: char| match letter {
+        '\u{7f}'..='\u{9f}' => format!("\\u{:04x}", u32::from(letter)),
+        _ => letter.into(),
+    };
+    json.chars().map(escaped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_control_characters;
+
+    #[test]
+    fn a_terminal_finds_no_control_characters_in_json() {
+        let name = "a\x1b[31m\u{7f}\u{9b}32m\u{a0}\u{e9}";
+        let json = without_control_characters(&serde_json::to_string(&[name]).unwrap());
+        assert!(!json.contains(char::is_control), "{json:?}");
+        let parsed: [String; 1] = serde_json::from_str(&json).unwrap();
+        assert_eq!(parsed, [name]);
+    }
+}

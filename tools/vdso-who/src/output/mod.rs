@@ -1,0 +1,110 @@
+//! Where a report is written, and in which form.
+
+mod folded;
+mod json;
+mod svg;
+pub(crate) mod table;
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+
+use crate::arguments::Arguments;
+use crate::console;
+use crate::error::{Error, Result};
+use crate::report::Report;
+
+/// The form of a report.
+#[derive(Clone, Copy, Debug)]
+enum Format {
+    Table,
+    Json,
+    /// Call chains, a line each.
+    Folded,
+    /// A flame graph.
+    Svg,
+    /// Nothing: the last table of an interval stays on the terminal.
+    Nothing,
+}
+
+impl Format {
+    fn of(arguments: &Arguments) -> Self {
+        if arguments.is_svg() {
+            Self::Svg
+        } else if arguments.json {
+            Self::Json
+        } else if arguments.folded {
+            Self::Folded
+        } else if arguments.interval.is_some() && io::stdout().is_terminal() {
+            Self::Nothing
+        } else {
+            Self::Table
+        }
+    }
+
+    fn text(self, report: &Report) -> Result<String> {
+        match self {
+            Self::Table => Ok(table::text(report, console::columns())),
+            Self::Json => json::text(report),
+            Self::Folded => Ok(folded::text(report)),
+            Self::Svg => svg::text(report),
+            Self::Nothing => Ok(String::new()),
+        }
+    }
+}
+
+/// Standard output or a file, which is open.
+pub(crate) struct Output {
+    format: Format,
+    file: Option<(File, PathBuf)>,
+}
+
+impl Output {
+    /// Opens the file of the report, if it has one, and leaves what is in it. A pipe is opened when
+    /// it has a reader; until then a signal ends the program.
+    ///
+    /// # Errors
+    /// If the report cannot be written later.
+    pub(crate) fn open(arguments: &Arguments) -> Result<Self> {
+        let format = Format::of(arguments);
+        let Some(path) = arguments.output.clone() else {
+            console::require_output()?;
+            return Ok(Self { format, file: None });
+        };
+        let mut options = File::options();
+        let opened = options.write(true).create(true).truncate(false).open(&path);
+        let file = opened.map_err(|error| not_written(&path, &error))?;
+        Ok(Self {
+            format,
+            file: Some((file, path)),
+        })
+    }
+
+    /// Writes a report.
+    pub(crate) fn write(self, report: &Report) -> Result<()> {
+        let text = self.format.text(report)?;
+        match self.file {
+            None => console::print(&text),
+            Some((file, path)) => {
+                let replaced = replace(file, &text, &path);
+                replaced.map_err(|error| not_written(&path, &error))
+            }
+        }
+    }
+}
+
+fn not_written(path: &std::path::Path, error: &io::Error) -> Error {
+    format!("cannot write {}: {error}", path.display()).into()
+}
+
+/// Writes a report in place of what is in the file. The command may have removed the file.
+fn replace(mut file: File, text: &str, path: &std::path::Path) -> io::Result<()> {
+    let is_removed = file.metadata()?.nlink() == 0;
+    if is_removed {
+        file = File::create(path)?;
+    }
+    // A pipe has no length.
+    let _ = file.set_len(0);
+    file.write_all(text.as_bytes())
+}

@@ -1,0 +1,283 @@
+//! The table for people.
+
+use crate::report::{Amounts, Process, Report, Row};
+use crate::text::{estimate, number, shortened, times, wrapped};
+
+/// The processes of a table, and the callers of each, if there is more than one process.
+const MOST_PROCESSES: usize = 20;
+const MOST_CALLERS: usize = 5;
+
+/// The narrowest column of names.
+const MIN_WIDTH: usize = 24;
+
+/// Returns the table in lines of so many columns.
+pub(crate) fn text(report: &Report, columns: usize) -> String {
+    let mut table = Table {
+        report,
+        width: 0,
+        lines: Vec::new(),
+    };
+    let title = table.title();
+    table.width = columns.saturating_sub(title.len()).max(MIN_WIDTH);
+    table.lines.push(wrapped(&verdict(report), columns));
+    if !report.processes.is_empty() {
+        table.lines.push(String::new());
+        table.lines.push(format!("{title}process, caller"));
+        table.rows(title.len());
+    }
+    for note in notes(report) {
+        table.lines.push(String::new());
+        table.lines.push(wrapped(&note, columns));
+    }
+    table.lines.join("\n") + "\n"
+}
+
+struct Table<'a> {
+    report: &'a Report,
+    /// The columns of a name.
+    width: usize,
+    lines: Vec<String>,
+}
+
+impl Table<'_> {
+    /// Returns the title of the numbers.
+    fn title(&self) -> &'static str {
+        if self.report.is_exact() {
+            "      reads  "
+        } else {
+            " samples   % own     +-   reads/s  "
+        }
+    }
+
+    /// Returns the numbers before a name.
+    fn cells(&self, amounts: &Amounts) -> String {
+        if self.report.is_exact() {
+            let reads = match amounts.reads {
+                Some(reads) => reads.to_string(),
+                None => format!(">= {}", amounts.records),
+            };
+            return format!("{reads:>11}  ");
+        }
+        let percent = cell(amounts.percent, number);
+        let error = cell(amounts.percent_error, number);
+        let rate = cell(amounts.reads_per_second, estimate);
+        format!("{:>8} {percent:>7} {error:>6} {rate:>9}  ", amounts.records)
+    }
+
+    /// Adds the processes, each with its callers.
+    fn rows(&mut self, indent: usize) {
+        let report = self.report;
+        let mut processes = usize::MAX;
+        let mut callers = usize::MAX;
+        if report.has_others {
+            processes = MOST_PROCESSES;
+            callers = MOST_CALLERS;
+        }
+        let mut is_cut = report.processes.len() > processes;
+        for process in report.processes.iter().take(processes) {
+            let cells = self.cells(&process.amounts);
+            let name = fitted(&name(process), self.width);
+            self.lines.push(cells + &name);
+            is_cut |= process.callers.len() > callers;
+            for row in process.callers.iter().take(callers) {
+                self.caller(row, indent);
+            }
+        }
+        if is_cut {
+            self.lines
+                .push(format!("{:indent$}... (--json has all)", ""));
+        }
+    }
+
+    /// Adds a caller, in two or three lines.
+    fn caller(&mut self, row: &Row, indent: usize) {
+        let width = self.width - 2;
+        let mut cells = self.cells(&row.amounts);
+        for text in caller_lines(row, width) {
+            self.lines
+                .push(format!("{cells}  {}", fitted(&text, width)));
+            cells = " ".repeat(indent);
+        }
+    }
+}
+
+/// Returns a number, or `-` if it is not known.
+fn cell(value: Option<f64>, format: fn(f64) -> String) -> String {
+    match value {
+        Some(value) => format(value),
+        None => "-".into(),
+    }
+}
+
+/// Returns a name that fits, in which a terminal finds nothing to obey.
+fn fitted(text: &str, width: usize) -> String {
+    shortened(&text.escape_debug().to_string(), width)
+}
+
+/// Returns the name of a row of processes.
+fn name(process: &Process) -> String {
+    let which = match process.pid {
+        Some(pid) => pid.to_string(),
+        None => format!("{} processes", process.count),
+    };
+    match &process.unit {
+        Some(unit) => format!("{} ({which}), {unit}", process.name),
+        None => format!("{} ({which})", process.name),
+    }
+}
+
+/// Returns the function with its location, and its caller, in a line each if they fit.
+fn caller_lines(row: &Row, width: usize) -> Vec<String> {
+    let frame = &row.frame;
+    let location = match (&frame.file, frame.line) {
+        (Some(file), Some(line)) => format!("{file}:{line}"),
+        (Some(file), None) => file.clone(),
+        (None, _) => frame.module.clone(),
+    };
+    let name = location.rsplit('/').next().unwrap_or_default();
+    let short = format!("{}  {name}", frame.function);
+    let mut lines = Vec::new();
+    if short.chars().count() <= width {
+        lines.push(short.trim_end().to_owned());
+    } else {
+        lines.push(frame.function.clone());
+        lines.push(location);
+    }
+    if let Some(next) = &row.called_by {
+        lines.push(format!("in {}", next.function));
+    }
+    lines.retain(|line| !line.is_empty());
+    lines
+}
+
+/// Returns the sentence with which a report begins.
+pub(super) fn verdict(report: &Report) -> String {
+    let subject = subject(report);
+    let seconds = report.seconds;
+    let cpu = report.cpu_seconds;
+    if let Some(reads) = report.whole.reads {
+        return match reads {
+            0 => format!("{subject} read no clock."),
+            _ => format!("{subject} read clocks {}.", times(reads)),
+        };
+    }
+    if report.whole.percent.is_some() {
+        return share(report, &subject);
+    }
+    if report.samples > 0 {
+        let sampled = report.samples as f64 / f64::from(report.frequency);
+        return format!(
+            "{subject} used {cpu:.2} s of CPU time in user space, but the samples stand for {sampled:.2} s, so no \
+             share is known: run it as root or with CAP_PERFMON, where setuid programs and threads that live for \
+             less than 2 ms are seen, too."
+        );
+    }
+    if cpu < 0.01 {
+        return format!("{subject} used no CPU time in {seconds:.1} s.");
+    }
+    format!(
+        "{subject} used {cpu:.2} s of CPU time, and no sample was taken, so no share is known: use a longer \
+         --duration or a higher --frequency."
+    )
+}
+
+/// Returns what was watched.
+fn subject(report: &Report) -> String {
+    let name = report.name.escape_debug();
+    match report.pid {
+        Some(pid) if report.has_others => {
+            format!("process {pid} ({name}) and those that it started")
+        }
+        Some(pid) => format!("process {pid} ({name})"),
+        None if report.name.is_empty() => "all processes".into(),
+        None => format!("the processes of {name}"),
+    }
+}
+
+/// Returns the sentence about a share.
+fn share(report: &Report, subject: &str) -> String {
+    let whole = &report.whole;
+    let share = number(whole.percent.unwrap_or(0.0));
+    let error = number(whole.percent_error.unwrap_or(0.0));
+    let own = if report.system_wide {
+        "CPU time"
+    } else {
+        "CPU time in user space"
+    };
+    let spends = if report.has_others { "spend" } else { "spends" };
+    let its = if report.has_others { "their" } else { "its" };
+    let rate = match whole.reads_per_second {
+        Some(rate) if rate > 0.0 => format!(
+            ", about {} reads a second (right to a factor of 2)",
+            estimate(rate)
+        ),
+        _ => String::new(),
+    };
+    format!("{subject} {spends} {share} +-{error} % of {its} {own} in clock reads{rate}.")
+}
+
+/// Returns what one should know about the figures.
+fn notes(report: &Report) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !report.has_vdso {
+        notes.push(
+            "It has no vDSO, so each clock read is a system call: boot without vdso=0, and run it outside of \
+             gVisor and similar sandboxes."
+                .into(),
+        );
+    }
+    notes.push(figures(report));
+    if report.is_slow() && !report.is_exact() {
+        notes.push(
+            "That is slow for a read of the clock: `vdso-doctor` says why, and what to do.".into(),
+        );
+    }
+    if report.swallowed != 0 {
+        let swallowed = times(report.swallowed);
+        notes.push(format!(
+            "The guard kept a SIGTRAP from the command {swallowed}."
+        ));
+    }
+    if report.lost != 0 {
+        let bound = if report.is_exact() {
+            "the reads of a caller are a lower bound"
+        } else {
+            "`+-` is larger"
+        };
+        notes.push(format!(
+            "{} records were lost, because this program had too little CPU time to take them out of the kernel's \
+             buffers, so {bound}: raise its priority (`sudo nice -n -10 vdso-who`).",
+            report.lost
+        ));
+    }
+    if report.unread * 100 > report.samples {
+        notes.push(format!(
+            "{} samples are of processes that ended or whose memory may not be read, so `+-` is larger: run it as \
+             root with CAP_SYS_PTRACE, outside of any container.",
+            report.unread
+        ));
+    }
+    if !report.system_wide && !report.is_exact() {
+        notes.push(
+            "The time in system calls is not seen: run it as root or with CAP_PERFMON.".into(),
+        );
+    }
+    notes
+}
+
+/// Returns what the columns mean.
+fn figures(report: &Report) -> String {
+    let samples = report.samples;
+    let seconds = report.seconds;
+    match report.trap_ns {
+        Some(trap) => format!(
+            "{samples} records in {seconds:.1} s; a counted read costs {:.1} us.",
+            trap as f64 / 1e3
+        ),
+        None => format!(
+            "{samples} samples, {:.2} s of CPU time in {seconds:.1} s. `% own`: of the process's CPU time; `+-`: \
+             with a confidence of 95 %; `reads/s`: that share at {:.0} ns a read, the cost here.",
+            report.cpu_seconds, report.read_ns
+        ),
+    }
+}

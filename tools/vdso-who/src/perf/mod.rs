@@ -1,0 +1,285 @@
+//! Events of perf_event_open(2), and their records.
+//!
+//! Where the caller may watch every process there is one event for each CPU, which also sees
+//! threads that live for less than a period. Elsewhere there is one for each thread and CPU,
+//! because the kernel maps no buffer of an event that new threads inherit on all CPUs.
+
+mod record;
+mod refusal;
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd as _;
+
+use nix::errno::Errno;
+use perf_event::events::{self, Breakpoint, Software};
+use perf_event::{Builder, Counter, SampleFlag, Sampler};
+
+use crate::proc;
+pub(crate) use record::{Event, Registers, Sample};
+pub(crate) use refusal::explain;
+
+/// Bytes of the user stack in the record of a sample, and of a breakpoint.
+const STACK: u32 = 8192;
+const STACK_OF_BREAKPOINT: u32 = 2048;
+/// Bytes of all buffers, and of the buffers that `kernel.perf_event_mlock_kb` allows without
+/// CAP_IPC_LOCK.
+const BUFFERS: usize = 64 << 20;
+const SMALL: [usize; 2] = [512 << 10, 64 << 10];
+/// Records that are taken out of a buffer at a time. A process may write them faster than this
+/// program reads them.
+const MOST_RECORDS: usize = 100_000;
+/// Registers of `enum perf_event_x86_regs` and `enum perf_event_arm_regs`.
+const REGISTERS: &[u32] = if cfg!(target_arch = "aarch64") {
+    &[7, 8, 29, 30, 31, 32]
+} else {
+    &[6, 7, 8]
+};
+
+/// Open events, and the buffers of their records.
+#[derive(Default)]
+pub(crate) struct Events {
+    /// One for each CPU. Their events also report mappings and names.
+    rings: Vec<Sampler>,
+    /// Events of other threads and breakpoints, which write to the same rings.
+    others: Vec<Counter>,
+    /// Whether there is one event for each CPU, which also makes samples in the kernel.
+    pub(crate) system_wide: bool,
+}
+
+/// Which events are opened.
+pub(crate) struct Plan<'a> {
+    /// The processes, unless it is a cgroup or the host. The events of the first one must open.
+    pub(crate) pids: &'a [u32],
+    pub(crate) cgroup: Option<&'a File>,
+    /// Whether the processes that it starts are watched as well.
+    pub(crate) follows: bool,
+    /// Nanoseconds of CPU time between two samples.
+    pub(crate) period: u64,
+    /// Makes a record when one of these is executed, instead of samples.
+    pub(crate) addresses: &'a [u64],
+}
+
+impl Plan<'_> {
+    fn is_exact(&self) -> bool {
+        !self.addresses.is_empty()
+    }
+
+    /// Returns the processes and threads that need events of their own. A thread that is made
+    /// meanwhile by one that has events inherits them; a second list would count it twice.
+    fn threads(&self) -> Vec<(u32, u32)> {
+        let mut threads = Vec::new();
+        for pid in self.pids {
+            for thread in proc::threads(*pid).unwrap_or_default() {
+                threads.push((*pid, thread));
+            }
+        }
+        threads
+    }
+}
+
+/// Where an event counts, and which buffer has its records.
+struct Place {
+    thread: i32,
+    cpu: usize,
+    ring: usize,
+    /// Bytes of a new buffer.
+    size: usize,
+}
+
+impl Events {
+    /// Opens the events that see most of what the kernel allows.
+    pub(crate) fn open(plan: &Plan<'_>) -> io::Result<Self> {
+        // A breakpoint is a process's own.
+        if !plan.is_exact() {
+            let opened = Self::open_all(plan, true);
+            let is_denied = match &opened {
+                Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+                Ok(_) => false,
+            };
+            if plan.pids.is_empty() || !is_denied {
+                return opened;
+            }
+        }
+        Self::open_all(plan, false)
+    }
+
+    fn open_all(plan: &Plan<'_>, system_wide: bool) -> io::Result<Self> {
+        let mut opened = Self {
+            system_wide,
+            ..Self::default()
+        };
+        let cpus = online_cpus()?;
+        // Counted reads come faster than samples.
+        let most = if plan.is_exact() { 16 << 20 } else { 8 << 20 };
+        let size = (BUFFERS / cpus.len().max(1)).clamp(1 << 20, most);
+        let threads = if system_wide || plan.pids.is_empty() {
+            vec![(0, 0)]
+        } else {
+            plan.threads()
+        };
+        for (pid, thread) in threads {
+            let is_child = plan.pids.iter().skip(1).any(|child| *child == pid);
+            for (ring, cpu) in cpus.iter().enumerate() {
+                let place = Place {
+                    thread: thread as i32,
+                    cpu: *cpu,
+                    ring,
+                    size,
+                };
+                match opened.open_one(plan, &place) {
+                    // This thread ended. It may be the main thread.
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                    // A child may have other rights.
+                    Err(_) if is_child => {}
+                    opened => opened?,
+                }
+            }
+        }
+        if opened.rings.is_empty() {
+            return Err(Errno::ESRCH.into());
+        }
+        Ok(opened)
+    }
+
+    fn open_one(&mut self, plan: &Plan<'_>, place: &Place) -> io::Result<()> {
+        let kind = if plan.is_exact() {
+            Software::DUMMY
+        } else {
+            Software::CPU_CLOCK
+        };
+        let mut builder = self.builder(plan, kind, place);
+        // The event also reports mappings, names and processes.
+        builder.mmap(true).mmap2(true);
+        builder.comm(true).comm_exec(true).task(true);
+        // No process spends the idle time.
+        builder.sample_period(plan.period).exclude_idle(true);
+        if self.rings.len() <= place.ring {
+            self.rings.push(mapped(&mut builder, place.size)?);
+        } else {
+            self.send_to_ring(build(&mut builder)?, place.ring)?;
+        }
+        for address in plan.addresses {
+            let mut builder = self.builder(plan, Breakpoint::execute(*address), place);
+            let counter = builder.sample_period(1).build()?;
+            self.send_to_ring(counter, place.ring)?;
+        }
+        Ok(())
+    }
+
+    fn builder<'a>(
+        &self,
+        plan: &Plan<'a>,
+        event: impl events::Event,
+        place: &Place,
+    ) -> Builder<'a> {
+        let mut builder = Builder::new(event);
+        if let Some(cgroup) = plan.cgroup {
+            builder.observe_cgroup(cgroup);
+        } else if self.system_wide {
+            builder.any_pid();
+        } else {
+            builder.observe_pid(place.thread);
+            builder.inherit(true).inherit_thread(!plan.follows);
+        }
+        builder.enabled(true).one_cpu(place.cpu);
+        builder.exclude_kernel(!self.system_wide);
+        builder.exclude_callchain_kernel(true);
+        let stack = if plan.is_exact() {
+            STACK_OF_BREAKPOINT
+        } else {
+            STACK
+        };
+        let mut mask = 0;
+        for register in REGISTERS {
+            mask |= 1 << register;
+        }
+        builder.sample_id_all(true);
+        builder.sample_regs_user(mask).sample_stack_user(stack);
+        let content = SampleFlag::IP | SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN;
+        builder.sample(content | SampleFlag::REGS_USER | SampleFlag::STACK_USER);
+        builder
+    }
+
+    #[allow(unsafe_code, reason = "perf-event2 has no call of this ioctl")]
+    fn send_to_ring(&mut self, counter: Counter, ring: usize) -> io::Result<()> {
+        /// `_IO('$', 5)`.
+        const SET_OUTPUT: libc::Ioctl = 0x2405;
+        let ring = self.rings[ring].as_raw_fd();
+        // SAFETY: this ioctl takes a number, and both descriptors are open.
+        let result = unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, ring) };
+        self.others.push(counter);
+        Errno::result(result)?;
+        Ok(())
+    }
+
+    /// Returns the executions of the breakpoints.
+    pub(crate) fn executions(&mut self) -> u64 {
+        let mut executions = 0;
+        for counter in &mut self.others {
+            executions += counter.read().unwrap_or(0);
+        }
+        executions
+    }
+
+    /// Takes the new records out of the buffers, ordered by time. The samples of `others` are
+    /// left out.
+    pub(crate) fn drain(&mut self, others: &HashSet<u32>) -> impl Iterator<Item = Event> + use<> {
+        let mut found = Vec::new();
+        for ring in &mut self.rings {
+            for _ in 0..MOST_RECORDS {
+                let Some(record) = ring.next_record() else {
+                    break;
+                };
+                found.extend(record::event(&record, others));
+            }
+        }
+        found.sort_by_key(|(time, _)| *time);
+        found.into_iter().map(|(_, event)| event)
+    }
+}
+
+fn build(builder: &mut Builder<'_>) -> io::Result<Counter> {
+    match builder.build() {
+        // Linux before 5.13 has no `inherit_thread`. The events then follow new processes as well.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            builder.inherit_thread(false).build()
+        }
+        built => built,
+    }
+}
+
+/// Maps the largest buffer that the kernel allows for an event.
+fn mapped(builder: &mut Builder<'_>, largest: usize) -> io::Result<Sampler> {
+    let mut result = build(builder)?.sampled(largest);
+    for size in SMALL {
+        if result.is_ok() {
+            break;
+        }
+        result = build(builder)?.sampled(size);
+    }
+    result
+}
+
+/// Returns the CPUs that are online.
+fn online_cpus() -> io::Result<Vec<usize>> {
+    const ONLINE: &str = "/sys/devices/system/cpu/online";
+    let named = |error| io::Error::other(format!("cannot read {ONLINE}: {error}: mount /sys"));
+    let ranges = fs::read_to_string(ONLINE).map_err(named)?;
+    Ok(parsed_cpus(ranges.trim()))
+}
+
+/// Parses a list of CPUs as `0-3,8`.
+fn parsed_cpus(ranges: &str) -> Vec<usize> {
+    let mut cpus = Vec::new();
+    for range in ranges.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let first = first.parse::<usize>();
+        let last = last.parse::<usize>();
+        if let (Ok(first), Ok(last)) = (first, last) {
+            cpus.extend(first..=last);
+        }
+    }
+    cpus
+}

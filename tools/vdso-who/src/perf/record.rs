@@ -1,0 +1,145 @@
+//! The records of events.
+
+use std::collections::HashSet;
+
+use perf_event::data::{self, Record, SampleRegsAbi};
+
+use crate::mapping::{FileId, Mapping};
+
+/// `PERF_RECORD_MISC_COMM_EXEC`.
+const EXEC: u16 = 1 << 13;
+/// `PERF_RECORD_MISC_CPUMODE_MASK` and `PERF_RECORD_MISC_KERNEL`.
+const MODE: u16 = 7;
+const KERNEL: u16 = 1;
+/// `PERF_CONTEXT_MAX`: larger entries of a call chain are marks.
+const MARKS: u64 = (-4095_i64) as u64;
+
+/// A record.
+pub(crate) enum Event {
+    Sample(Box<Sample>),
+    /// A process mapped code.
+    Mapped(u32, Mapping),
+    /// A process, and its parent.
+    Forked(u32, u32),
+    /// A process has a new name, and whether because it executed a program.
+    Named(u32, String, bool),
+    Lost(u64),
+}
+
+/// A sample of a thread.
+pub(crate) struct Sample {
+    pub(crate) pid: u32,
+    pub(crate) in_kernel: bool,
+    pub(crate) is_64_bit: bool,
+    pub(crate) registers: Registers,
+    /// The number of the system call on aarch64, if the thread is in one.
+    pub(crate) number: Option<u64>,
+    /// A copy of the user stack, from the stack pointer on.
+    pub(crate) stack: Vec<u8>,
+    /// Return addresses that the kernel found, which follows frame pointers. Go calls the vDSO on
+    /// another stack, so the copy ends before Go's callers.
+    pub(crate) callchain: Vec<u64>,
+}
+
+impl Sample {
+    /// Returns whether the thread is one of the kernel, which has no registers of a user.
+    pub(crate) fn is_of_kernel_thread(&self) -> bool {
+        self.registers.pc == 0
+    }
+}
+
+/// The user's registers. A kernel thread has none, and a program counter of 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Registers {
+    pub(crate) pc: u64,
+    pub(crate) sp: u64,
+    pub(crate) fp: u64,
+    /// 0 on x86.
+    pub(crate) lr: u64,
+}
+
+/// Returns the time of a record, and what it reports. The samples of `others` are left out.
+pub(super) fn event(
+    record: &perf_event::Record<'_>,
+    others: &HashSet<u32>,
+) -> Option<(u64, Event)> {
+    let misc = record.misc();
+    let event = match record.parse_record().ok()? {
+        Record::Sample(sample) => {
+            if others.contains(&sample.pid()?) {
+                return None;
+            }
+            let time = sample.time()?;
+            return Some((time, Event::Sample(taken(&sample, misc)?)));
+        }
+        Record::Mmap2(map) => Event::Mapped(map.pid, mapping(&map)?),
+        Record::Fork(fork) if fork.pid != fork.ppid => Event::Forked(fork.pid, fork.ppid),
+        Record::Comm(comm) if comm.pid == comm.tid || misc & EXEC != 0 => {
+            let name = String::from_utf8_lossy(&comm.comm).into();
+            Event::Named(comm.pid, name, misc & EXEC != 0)
+        }
+        Record::Lost(lost) => Event::Lost(lost.lost),
+        _ => return None,
+    };
+    // Other records than samples end with `struct sample_id`, whose last field is the time.
+    let bytes = record.to_contiguous();
+    let time = bytes.last_chunk()?;
+    Some((u64::from_ne_bytes(*time), event))
+}
+
+fn mapping(map: &data::Mmap2<'_>) -> Option<Mapping> {
+    Some(Mapping {
+        range: map.addr..map.addr.checked_add(map.len)?,
+        offset: map.pgoff,
+        path: String::from_utf8_lossy(&map.filename).into(),
+        file: FileId {
+            device: (map.maj()?, map.min()?),
+            inode: map.ino()?,
+        },
+    })
+}
+
+fn taken(sample: &data::Sample<'_>, misc: u16) -> Option<Box<Sample>> {
+    let mut values: &[u64] = &[];
+    let mut is_64_bit = true;
+    if let Some(user) = sample.regs_user() {
+        values = &user.regs;
+        is_64_bit = user.abi == SampleRegsAbi::ABI_64;
+    }
+    let register = |index: usize| values.get(index).copied().unwrap_or(0);
+    let in_kernel = misc & MODE == KERNEL;
+    let mut number = None;
+    let registers = if cfg!(target_arch = "aarch64") {
+        if in_kernel {
+            number = Some(register(usize::from(is_64_bit)));
+        }
+        Registers {
+            fp: register(2),
+            lr: register(3),
+            sp: register(4),
+            pc: register(5),
+        }
+    } else {
+        Registers {
+            fp: register(0),
+            sp: register(1),
+            pc: register(2),
+            lr: 0,
+        }
+    };
+    let mut callchain = sample.callchain().unwrap_or_default().to_vec();
+    callchain.retain(|address| *address < MARKS);
+    if !callchain.is_empty() {
+        // It is the program counter.
+        callchain.remove(0);
+    }
+    Some(Box::new(Sample {
+        pid: sample.pid()?,
+        in_kernel,
+        is_64_bit,
+        registers,
+        number,
+        stack: sample.stack_user().unwrap_or_default().to_vec(),
+        callchain,
+    }))
+}

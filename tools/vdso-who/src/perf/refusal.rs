@@ -1,0 +1,59 @@
+//! Why events cannot be opened.
+
+use std::process::id;
+use std::{fs, io};
+
+use super::Plan;
+use crate::error::Error;
+use crate::proc;
+
+/// Explains why the events of a plan were not opened, and what to do.
+pub(crate) fn explain(error: &io::Error, plan: &Plan<'_>) -> Error {
+    let Some(number) = error.raw_os_error() else {
+        return error.to_string().into();
+    };
+    let is_filtered = proc::status(id(), "Seccomp").as_deref() == Some("2");
+    let text = match number {
+        libc::EPERM | libc::EACCES | libc::ENOSYS if is_filtered => denied_by_filter(),
+        libc::EPERM | libc::EACCES => denied(),
+        libc::ESRCH if !plan.pids.is_empty() => proc::no_process(plan.pids[0]),
+        libc::ENOSPC if plan.is_exact() => {
+            "all breakpoints of the CPU are in use: end the debugger, or omit --exact".into()
+        }
+        libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT if plan.is_exact() => {
+            "this machine has no breakpoints that count: omit --exact".into()
+        }
+        libc::ENOSYS | libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT => {
+            "this kernel has no perf_event_open(2), as in gVisor and similar sandboxes: run vdso-who outside".into()
+        }
+        libc::EMFILE | libc::ENFILE => {
+            "there are too many threads and CPUs for the limit of open files: run it as root or with CAP_PERFMON, \
+             which need one file for each CPU, or let root raise the hard limit (limits.conf(5))"
+                .into()
+        }
+        _ => format!("perf_event_open(2) failed: {error}"),
+    };
+    text.into()
+}
+
+fn paranoid() -> String {
+    let value = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    format!("kernel.perf_event_paranoid is {}", value.trim())
+}
+
+fn denied() -> String {
+    format!(
+        "perf_event_open(2) is denied ({}): run it as root or with CAP_PERFMON and CAP_SYS_PTRACE, or run `sudo \
+         sysctl kernel.perf_event_paranoid=2` for your own processes, or 0 for --all",
+        paranoid()
+    )
+}
+
+fn denied_by_filter() -> String {
+    format!(
+        "perf_event_open(2) is denied, by a seccomp filter or because {}: run it outside of the container, or with \
+         `docker run --cap-add PERFMON`. If the filter still denies the call, add `--security-opt \
+         seccomp=unconfined`. That removes the whole filter, so do it for the measurement only",
+        paranoid()
+    )
+}

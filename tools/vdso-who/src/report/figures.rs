@@ -1,0 +1,59 @@
+//! Shares, their errors, and the cost of a clock read.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Returns what a read costs here in nanoseconds: the cheapest of some series, because interrupts
+/// make reads slower.
+pub(super) fn read_ns() -> f64 {
+    const READS: u32 = 1000;
+    let mut shortest = Duration::MAX;
+    for _ in 0..20 {
+        let start = Instant::now();
+        for _ in 0..READS {
+            black_box(Instant::now());
+        }
+        shortest = shortest.min(start.elapsed());
+    }
+    shortest.as_secs_f64() * 1e9 / f64::from(READS)
+}
+
+/// Returns a part of a whole, which can be 0.
+pub(super) fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+/// Returns how far a share can be from the true one, with a confidence of 95 %: the distance to the
+/// farther end of Wilson's interval, which is the end towards 50 %.
+pub(super) fn error(part: u64, whole: u64) -> f64 {
+    const Z: f64 = 1.96;
+    let share = share(part, whole);
+    let whole = whole.max(1) as f64;
+    let half = Z * (share * (1.0 - share) / whole + (Z / (2.0 * whole)).powi(2)).sqrt();
+    let center = share + Z * Z / (2.0 * whole);
+    let scale = 1.0 + Z * Z / whole;
+    half / scale + (center / scale - share).abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::error;
+
+    /// Expects the roots of `(p - share)^2 = 1.96^2 p (1 - p) / whole`, found by bisection.
+    #[test]
+    fn the_error_of_a_share_reaches_the_farther_end_of_wilsons_interval() {
+        for (part, whole, expected) in [
+            (0, 50, 0.071_350),
+            (50, 50, 0.071_350),
+            (1, 2, 0.405_471),
+            (12, 100, 0.078_123),
+            (990, 1000, 0.008_310),
+        ] {
+            let error = error(part, whole);
+            assert!(
+                (error - expected).abs() < 1e-5,
+                "{part} of {whole}: {error}"
+            );
+        }
+    }
+}

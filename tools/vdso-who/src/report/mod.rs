@@ -1,0 +1,259 @@
+//! What a measurement found out, as data.
+
+mod figures;
+#[cfg(test)]
+#[path = "../../tests/unit/report.rs"]
+mod tests;
+
+use std::cmp::Reverse;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::address_space::Frame;
+use crate::arguments::Arguments;
+use crate::tally::{Counts, Findings, Group, Key};
+use figures::{error, share};
+
+/// The processes of a name that have a row each.
+const MOST_OF_NAME: usize = 7;
+
+/// How much the clock is read, as far as the method shows it.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Amounts {
+    /// Samples in reads, or the reads that have a record.
+    pub(crate) records: u64,
+    pub(crate) percent: Option<f64>,
+    pub(crate) percent_error: Option<f64>,
+    pub(crate) reads_per_second: Option<f64>,
+    pub(crate) reads: Option<u64>,
+}
+
+/// The report. `schema.json` describes the fields.
+#[derive(Clone, Debug, Default, Serialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub(crate) struct Report {
+    format: u32,
+    method: &'static str,
+    pub(crate) pid: Option<u32>,
+    pub(crate) name: String,
+    /// Whether there was one event for each CPU, which also samples the kernel.
+    pub(crate) system_wide: bool,
+    pub(crate) has_vdso: bool,
+    pub(crate) seconds: f64,
+    pub(crate) cpu_seconds: f64,
+    pub(crate) frequency: u32,
+    pub(crate) samples: u64,
+    pub(crate) lost: u64,
+    pub(crate) swallowed: u64,
+    pub(crate) read_ns: f64,
+    pub(crate) trap_ns: Option<u64>,
+    #[serde(skip)]
+    pub(crate) counted: u64,
+    #[serde(flatten)]
+    pub(crate) whole: Amounts,
+    pub(crate) processes: Vec<Process>,
+    /// Whether processes of one name share a row if there are many, because nothing else was asked
+    /// for. A server can start a worker for each query.
+    #[serde(skip)]
+    merges: bool,
+    /// Whether other processes than `pid` had samples.
+    #[serde(skip)]
+    pub(crate) has_others: bool,
+    /// Samples of processes that could not be read.
+    #[serde(skip)]
+    pub(crate) unread: u64,
+    /// A line for each call chain.
+    #[serde(skip)]
+    pub(crate) folded: Vec<String>,
+}
+
+/// The processes of a row.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Process {
+    pub(crate) name: String,
+    pub(crate) unit: Option<String>,
+    pub(crate) pid: Option<u32>,
+    pub(crate) count: usize,
+    pub(crate) samples: u64,
+    #[serde(flatten)]
+    pub(crate) amounts: Amounts,
+    pub(crate) callers: Vec<Row>,
+}
+
+/// A caller.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Row {
+    #[serde(flatten)]
+    pub(crate) frame: Frame,
+    pub(crate) called_by: Option<Frame>,
+    #[serde(flatten)]
+    pub(crate) amounts: Amounts,
+}
+
+/// Nanoseconds. In user space a read takes less, and a system call takes more.
+const SLOW_NS: f64 = 100.0;
+
+/// Seconds by which the time in user space of a process can be wrong: two ticks.
+const PRECISION: f64 = 0.02;
+
+impl Report {
+    pub(crate) fn new(arguments: &Arguments, pid: Option<u32>, trap_ns: Option<u64>) -> Self {
+        let name = match &arguments.cgroup {
+            Some(path) => path.display().to_string(),
+            None => String::new(),
+        };
+        Self {
+            format: 1,
+            method: if arguments.exact { "exact" } else { "sampled" },
+            pid,
+            name,
+            frequency: arguments.frequency,
+            merges: arguments.group_by.is_none(),
+            read_ns: figures::read_ns(),
+            trap_ns,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the report of a part of the measurement, before it is finished.
+    pub(crate) fn of_part(&self, duration: Duration, cpu: Duration) -> Self {
+        Self {
+            seconds: duration.as_secs_f64(),
+            cpu_seconds: cpu.as_secs_f64(),
+            ..self.clone()
+        }
+    }
+
+    /// Adds what the records show.
+    pub(crate) fn finish(&mut self, mut found: Findings) {
+        if self.merges {
+            found.merge(MOST_OF_NAME);
+        }
+        if let Some(name) = found.name.take() {
+            self.name = name;
+        }
+        self.samples = found.samples;
+        self.has_vdso = found.has_vdso;
+        self.counted = self.counted.max(found.reads);
+        // The kernel reports how many executions were lost only with a later record.
+        self.lost = if self.is_exact() {
+            self.counted - found.reads
+        } else {
+            found.lost
+        };
+        self.count_whole(&found);
+        self.processes.clear();
+        for (key, group) in &found.groups {
+            self.has_others |= self.pid.is_none() || group.has_others(self.pid);
+            let process = self.process(key, group);
+            if process.amounts.records > 0 || found.reads == 0 {
+                self.processes.push(process);
+            }
+        }
+        self.processes.sort_by(|a, b| {
+            (b.amounts.records, &a.name, a.pid).cmp(&(a.amounts.records, &b.name, b.pid))
+        });
+        self.folded = found.folded();
+    }
+
+    fn count_whole(&mut self, found: &Findings) {
+        let mut whole = Counts {
+            records: found.reads,
+            in_kernel: 0,
+        };
+        self.unread = 0;
+        for group in found.groups.values() {
+            self.unread += group.unread;
+            whole.in_kernel += group.counts().in_kernel;
+        }
+        self.whole = self.amounts(whole, found.samples, self.unread);
+        if self.is_exact() {
+            // A breakpoint is counted even if its record is lost.
+            self.whole.reads = Some(self.counted);
+            self.whole.reads_per_second = Some(self.counted as f64 / self.seconds);
+        }
+    }
+
+    fn process(&self, key: &Key, group: &Group) -> Process {
+        let mut callers = Vec::new();
+        for (caller, counts) in &group.callers {
+            callers.push(Row {
+                frame: Frame::clone(&caller.first),
+                called_by: caller.next.as_deref().cloned(),
+                amounts: self.amounts(*counts, group.samples, group.unread),
+            });
+        }
+        let order = |row: &Row| (Reverse(row.amounts.records), row.frame.function.clone());
+        callers.sort_by_cached_key(order);
+        Process {
+            name: key.name.clone(),
+            unit: key.unit.clone(),
+            pid: group.only_pid(),
+            count: group.pids.len(),
+            samples: group.samples,
+            amounts: self.amounts(group.counts(), group.samples, group.unread),
+            callers,
+        }
+    }
+
+    /// Returns the figures of some records among the samples of a process. Any of the `unread`
+    /// samples may be in a read.
+    fn amounts(&self, counts: Counts, samples: u64, unread: u64) -> Amounts {
+        let mut amounts = Amounts {
+            records: counts.records,
+            ..Amounts::default()
+        };
+        if self.is_exact() {
+            // Which callers have the lost records is not known.
+            if self.lost == 0 {
+                amounts.reads = Some(counts.records);
+                amounts.reads_per_second = Some(counts.records as f64 / self.seconds);
+            }
+        } else if self.has_share() {
+            // Any of the lost records may be in a read as well.
+            let unknown = share(unread, samples) + share(self.lost, self.samples + self.lost);
+            let error = (error(counts.records, samples) + unknown).min(1.0);
+            amounts.percent = Some(100.0 * share(counts.records, samples));
+            amounts.percent_error = Some(100.0 * error);
+            if unread <= counts.records {
+                amounts.reads_per_second = self.rate(counts);
+            }
+        }
+        amounts
+    }
+
+    /// Returns the reads a second, if their cost is known.
+    ///
+    /// If the vDSO reads this machine's clock in user space, `read_ns` is what that costs. A read
+    /// of another clock in the kernel can cost 30 times as much, so its rate is not known.
+    fn rate(&self, counts: Counts) -> Option<f64> {
+        let is_known = counts.in_kernel <= counts.records / 2 || self.read_ns > SLOW_NS;
+        if !is_known || self.cpu_seconds <= 0.0 {
+            return None;
+        }
+        let in_reads = self.cpu_seconds * counts.records as f64 / self.samples as f64;
+        Some(in_reads / self.seconds / self.read_ns * 1e9)
+    }
+
+    /// Returns whether reads are counted by breakpoints.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.trap_ns.is_some()
+    }
+
+    /// Returns whether a read of the clock is slow on this machine.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.read_ns > SLOW_NS
+    }
+
+    /// Returns whether the samples stand for the CPU time. Events of each CPU see all of it. Those
+    /// of a thread miss threads that live for less than a period: then the samples are fewer by
+    /// more than three standard deviations, the 5 % by which the kernel's clocks differ, and the
+    /// precision of the time in user space.
+    fn has_share(&self) -> bool {
+        let expected = self.cpu_seconds * f64::from(self.frequency);
+        let missing = (expected - self.samples as f64).abs();
+        let most = 3.0 * expected.sqrt() + 0.05 * expected + PRECISION * f64::from(self.frequency);
+        self.samples != 0 && (self.system_wide || missing <= most)
+    }
+}

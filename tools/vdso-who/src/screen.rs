@@ -1,0 +1,102 @@
+//! What is shown during a measurement: its progress on standard error, and with --interval the
+//! table of each interval.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::arguments::Arguments;
+use crate::console;
+use crate::interrupt::Interrupt;
+use crate::output::table;
+use crate::progress::Progress;
+use crate::report::Report;
+
+/// Who follows a measurement while it runs.
+pub(crate) trait Observer: Sync {
+    /// Is called many times a second. Returns whether the measurement should end.
+    fn is_over(&self, progress: &Progress, seconds: f64) -> bool;
+
+    /// Gets the report of an interval.
+    fn interval(&self, report: &Report);
+}
+
+/// The terminal.
+pub(crate) struct Screen<'a> {
+    arguments: &'a Arguments,
+    interrupt: &'a Interrupt,
+    has_terminal: bool,
+    /// The last second that was shown.
+    shown: AtomicU64,
+}
+
+impl<'a> Screen<'a> {
+    pub(crate) fn new(arguments: &'a Arguments, interrupt: &'a Interrupt) -> Self {
+        Self {
+            arguments,
+            interrupt,
+            has_terminal: io::stderr().is_terminal(),
+            shown: AtomicU64::new(0),
+        }
+    }
+
+    /// Clears the line of the progress.
+    pub(crate) fn clear(&self) {
+        if self.has_terminal {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+
+    /// Shows once in a second how far the measurement is. A command may write to the terminal
+    /// itself, so then only a download is shown.
+    fn show_progress(&self, progress: &Progress, second: u64) {
+        let download = progress.download();
+        let is_silent = self.arguments.has_command() && download.is_none();
+        if !self.has_terminal || self.arguments.interval.is_some() || is_silent {
+            return;
+        }
+        if self.shown.swap(second, Relaxed) == second {
+            return;
+        }
+        let samples = progress.samples.load(Relaxed);
+        let reads = progress.reads.load(Relaxed);
+        let what = match download {
+            Some(file) => format!("debuginfod: {file}"),
+            None => "Ctrl-C ends it".into(),
+        };
+        let _ = write!(
+            io::stderr(),
+            "\r\x1b[K{second} s: {samples} samples, {reads} in clock reads; {what}"
+        );
+    }
+}
+
+impl Observer for Screen<'_> {
+    fn is_over(&self, progress: &Progress, seconds: f64) -> bool {
+        self.show_progress(progress, seconds as u64);
+        self.interrupt.is_set()
+    }
+
+    fn interval(&self, report: &Report) {
+        let shown = match terminal_size::terminal_size_of(io::stdout()) {
+            Some((width, height)) => show_table(report, width.0.into(), height.0.into()),
+            None => console::write(&format!("\n{}", table::text(report, console::columns()))),
+        };
+        // Without a reader, tables would be printed until the machine stops.
+        if shown.is_err() {
+            self.interrupt.set_by_closed_output();
+        }
+    }
+}
+
+/// Prints a table on the terminal in place of the last one. A line that does not fit would scroll
+/// the first lines away.
+fn show_table(report: &Report, width: usize, height: usize) -> io::Result<()> {
+    let table = table::text(report, width);
+    let mut text = String::from("\x1b[H\x1b[2J");
+    for line in table.lines().take(height.saturating_sub(1)) {
+        text.extend(line.chars().take(width));
+        text.push('\n');
+    }
+    console::write(&text)
+}

@@ -1,0 +1,384 @@
+//! The processes that are watched, and the reads of each caller.
+
+use std::cell::OnceCell;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::address_space::{AddressSpace, Caller, Files, has_room};
+use crate::arguments::{Arguments, GroupBy};
+use crate::clock_read::clock_read;
+use crate::perf::{Event, Sample};
+use crate::progress::Progress;
+use crate::{proc, unit};
+
+/// What the processes of a row have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) unit: Option<String>,
+    pub(crate) pid: Option<u32>,
+}
+
+/// The reads of a caller, or the samples of it in reads.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) records: u64,
+    /// The records of threads that were in the kernel.
+    pub(crate) in_kernel: u64,
+}
+
+/// The processes of a row.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    pub(crate) pids: HashSet<u32>,
+    pub(crate) samples: u64,
+    /// Samples of processes whose mappings could not be read. Each may be in a read.
+    pub(crate) unread: u64,
+    pub(crate) callers: HashMap<Caller, Counts>,
+}
+
+/// What the records show.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// The name of the process that is watched, if it is one.
+    pub(crate) name: Option<String>,
+    pub(crate) groups: HashMap<Key, Group>,
+    /// The reads of each call chain, which is `process;outer;inner;function`.
+    pub(crate) chains: HashMap<String, u64>,
+    pub(crate) samples: u64,
+    pub(crate) reads: u64,
+    pub(crate) lost: u64,
+    /// Whether the process has a vDSO, as far as its mappings are known.
+    pub(crate) has_vdso: bool,
+}
+
+/// What the thread that takes the records sends to the one that counts them.
+pub(crate) enum Message<'a> {
+    Event(Event),
+    /// Call this with what was found since the last time.
+    Take(Box<dyn FnOnce(Findings) + Send + 'a>),
+}
+
+/// Counts records.
+struct Tally<'a> {
+    arguments: &'a Arguments,
+    progress: &'a Progress,
+    files: Files,
+    processes: Processes,
+    found: Findings,
+}
+
+/// The processes that have records.
+struct Processes {
+    /// The one that is watched, if it is one.
+    watched: Option<u32>,
+    known: HashMap<u32, Process>,
+}
+
+/// What is known of a process.
+#[derive(Default)]
+struct Process {
+    /// None before its first sample, unless it is known from its start.
+    space: Option<AddressSpace>,
+    name: Option<String>,
+    /// Unset before its first sample.
+    unit: OnceCell<Option<String>>,
+}
+
+/// How many processes, rows, callers of a row, and call chains are kept. A program can make any
+/// number of them.
+const MOST_PROCESSES: usize = 1 << 12;
+const MOST_GROUPS: usize = 1 << 12;
+const MOST_CALLERS: usize = 1 << 14;
+const MOST_CHAINS: usize = 1 << 15;
+
+/// Counts the records that another thread sends, and subtracts each from the number of those that
+/// wait. This can be slow, because it looks up names.
+pub(crate) fn count<'a>(
+    arguments: &Arguments,
+    pid: Option<u32>,
+    messages: impl IntoIterator<Item = Message<'a>>,
+    progress: &Arc<Progress>,
+) -> Findings {
+    let downloads = if arguments.debuginfod {
+        Some(progress.clone())
+    } else {
+        None
+    };
+    let mut tally = Tally {
+        arguments,
+        progress,
+        files: Files::new(downloads),
+        processes: Processes {
+            watched: pid,
+            known: HashMap::new(),
+        },
+        found: Findings::default(),
+    };
+    for message in messages {
+        match message {
+            Message::Event(event) => {
+                tally.add(event);
+                progress.waiting.fetch_sub(1, Relaxed);
+            }
+            Message::Take(to) => to(tally.take()),
+        }
+    }
+    tally.take()
+}
+
+impl Tally<'_> {
+    /// Takes what was found since the last time.
+    fn take(&mut self) -> Findings {
+        let mut found = std::mem::take(&mut self.found);
+        found.has_vdso = true;
+        if let Some(process) = self.processes.watched() {
+            found.name.clone_from(&process.name);
+            if let Some(space) = &process.space {
+                found.has_vdso = space.has_vdso();
+            }
+        }
+        found
+    }
+
+    fn add(&mut self, event: Event) {
+        match event {
+            Event::Lost(records) => self.found.lost += records,
+            Event::Forked(pid, parent) => self.processes.fork(pid, parent),
+            Event::Named(pid, name, has_executed) => {
+                let process = self.processes.of(pid);
+                process.name = Some(name);
+                if has_executed {
+                    process.space = Some(AddressSpace::new(pid, self.files.clone()));
+                }
+            }
+            Event::Mapped(pid, mapping) => {
+                let Some(process) = self.processes.known.get_mut(&pid) else {
+                    return;
+                };
+                if let Some(space) = &mut process.space {
+                    space.map(mapping);
+                }
+            }
+            Event::Sample(sample) => self.sample(&sample),
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        let pid = sample.pid;
+        let process = self.processes.of(pid);
+        let key = process.key(pid, self.arguments.grouping());
+        let space = process.space(pid, &self.files);
+        let read = clock_read(space, sample);
+        let is_hidden = space.is_hidden;
+        let mut caller = None;
+        let mut chain = None;
+        if read.is_some() || self.arguments.exact {
+            // Names are looked up while the process still runs.
+            let addresses = space.chain(sample);
+            caller = Some(space.caller(&addresses));
+            if self.arguments.keeps_chains() {
+                let leaf = read.unwrap_or_default();
+                chain = Some(folded_chain(&key.name, space, &addresses, &leaf));
+            }
+        }
+        self.found.samples += 1;
+        self.progress.samples.fetch_add(1, Relaxed);
+        let group = self.found.group(key);
+        group.pids.insert(pid);
+        group.samples += 1;
+        if let Some(caller) = caller {
+            let counts = entry(&mut group.callers, caller, MOST_CALLERS, Caller::unknown);
+            counts.records += 1;
+            counts.in_kernel += u64::from(sample.in_kernel);
+            self.found.reads += 1;
+            self.progress.reads.fetch_add(1, Relaxed);
+        } else if is_hidden && !sample.is_of_kernel_thread() {
+            group.unread += 1;
+        }
+        if let Some(chain) = chain {
+            let others = || "[other chains]".into();
+            *entry(&mut self.found.chains, chain, MOST_CHAINS, others) += 1;
+        }
+    }
+}
+
+impl Processes {
+    /// Returns the process that is watched, if it is one and has records.
+    fn watched(&self) -> Option<&Process> {
+        self.known.get(&self.watched?)
+    }
+
+    /// Returns what is known of a process.
+    fn of(&mut self, pid: u32) -> &mut Process {
+        if self.known.len() >= MOST_PROCESSES {
+            self.known.retain(|pid, _| self.watched == Some(*pid));
+        }
+        self.known.entry(pid).or_default()
+    }
+
+    /// Adds a process with the code and the name of its parent.
+    fn fork(&mut self, pid: u32, parent: u32) {
+        let mut child = None;
+        if let Some(parent) = self.known.get(&parent) {
+            child = Some(Process {
+                space: parent.space.as_ref().map(|space| space.forked(pid)),
+                name: parent.name.clone(),
+                unit: OnceCell::new(),
+            });
+        }
+        // The number may have been that of another process.
+        self.known.remove(&pid);
+        if let Some(child) = child {
+            *self.of(pid) = child;
+        }
+    }
+}
+
+impl Process {
+    /// Returns the row of the process.
+    fn key(&mut self, pid: u32, group_by: GroupBy) -> Key {
+        let name = self.name.get_or_insert_with(|| proc::name(pid)).clone();
+        let unit = self.unit.get_or_init(|| unit::of(pid)).clone();
+        match group_by {
+            GroupBy::Process => Key {
+                name,
+                unit,
+                pid: Some(pid),
+            },
+            GroupBy::Name => Key {
+                name,
+                unit,
+                pid: None,
+            },
+            GroupBy::Unit => Key {
+                name: unit.unwrap_or_else(|| "[no unit]".into()),
+                unit: None,
+                pid: None,
+            },
+        }
+    }
+
+    /// Returns the code of the process, which is read with its first sample.
+    fn space(&mut self, pid: u32, files: &Files) -> &mut AddressSpace {
+        self.space.get_or_insert_with(|| {
+            let mut space = AddressSpace::new(pid, files.clone());
+            space.is_hidden = space.refresh().is_err();
+            space
+        })
+    }
+}
+
+impl Group {
+    /// Returns the sum of all callers.
+    pub(crate) fn counts(&self) -> Counts {
+        let mut sum = Counts::default();
+        for counts in self.callers.values() {
+            sum.add(*counts);
+        }
+        sum
+    }
+
+    /// Returns whether the group has another process than this one.
+    pub(crate) fn has_others(&self, pid: Option<u32>) -> bool {
+        self.pids.iter().any(|other| Some(*other) != pid)
+    }
+
+    /// Returns the process, if it is one.
+    pub(crate) fn only_pid(&self) -> Option<u32> {
+        if self.pids.len() != 1 {
+            return None;
+        }
+        self.pids.iter().next().copied()
+    }
+
+    fn add(&mut self, other: Self) {
+        self.pids.extend(other.pids);
+        self.samples += other.samples;
+        self.unread += other.unread;
+        for (caller, counts) in other.callers {
+            self.callers.entry(caller).or_default().add(counts);
+        }
+    }
+}
+
+impl Counts {
+    fn add(&mut self, other: Self) {
+        self.records += other.records;
+        self.in_kernel += other.in_kernel;
+    }
+}
+
+impl Findings {
+    /// Returns the row of a key. If there are too many, one row has all others.
+    fn group(&mut self, mut key: Key) -> &mut Group {
+        if self.groups.len() >= MOST_GROUPS && !self.groups.contains_key(&key) {
+            key = Key {
+                name: "[others]".into(),
+                unit: None,
+                pid: None,
+            };
+        }
+        self.groups.entry(key).or_default()
+    }
+
+    /// Puts the processes of one name together, except those with the most samples.
+    pub(crate) fn merge(&mut self, most: usize) {
+        let mut groups: Vec<_> = self.groups.drain().collect();
+        groups.sort_by_key(|(key, group)| (Reverse(group.samples), key.pid));
+        let mut names = HashMap::<_, usize>::new();
+        for (mut key, group) in groups {
+            let name = (key.name.clone(), key.unit.clone());
+            let count = names.entry(name).or_default();
+            *count += 1;
+            if *count > most {
+                key.pid = None;
+            }
+            self.groups.entry(key).or_default().add(group);
+        }
+    }
+
+    /// Returns the call chains, each with its reads, sorted.
+    pub(crate) fn folded(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (chain, reads) in &self.chains {
+            lines.push(format!("{chain} {reads}"));
+        }
+        lines.sort();
+        lines
+    }
+}
+
+/// Returns the count of a key, or the count of the others if no more keys may be kept.
+fn entry<K: Eq + Hash, C: Default>(
+    counts: &mut HashMap<K, C>,
+    key: K,
+    most: usize,
+    others: impl FnOnce() -> K,
+) -> &mut C {
+    let is_kept = counts.contains_key(&key) || (counts.len() < most && has_room(0));
+    let key = if is_kept { key } else { others() };
+    counts.entry(key).or_default()
+}
+
+/// Returns the functions of a call chain, from the process to the clock read.
+fn folded_chain(process: &str, space: &mut AddressSpace, addresses: &[u64], leaf: &str) -> String {
+    let mut chain = of_folded(process);
+    for address in addresses.iter().rev() {
+        for function in space.functions(*address) {
+            chain.push(';');
+            chain += &of_folded(&function);
+        }
+    }
+    chain.push(';');
+    chain += &of_folded(leaf);
+    chain
+}
+
+/// Returns a name without what ends a frame or a line.
+pub(crate) fn of_folded(name: &str) -> String {
+    name.replace(';', ":").replace(char::is_control, "?")
+}

@@ -1,0 +1,392 @@
+//! From a frame to its caller's.
+//!
+//! A chain begins with the program counter. The rule at each address gives the caller's: from the
+//! unwind table of its file, from the frame pointer, or from a search of the stack for a return
+//! address. What the copy of the stack lacks, the kernel's own chain may have.
+
+use std::collections::HashMap;
+use std::env::consts::ARCH;
+use std::ops::RangeInclusive;
+
+use gimli::{CfaRule, Register, RegisterRule, UnwindTableRow};
+
+use crate::perf::{Registers, Sample};
+
+const MOST_FRAMES: usize = 128;
+
+/// The rules that are kept.
+const MOST_RULES: usize = 1 << 16;
+
+/// How far from the stack pointer a return address is searched for.
+const MOST_WORDS: u64 = 64;
+
+/// The length of a function without a symbol.
+const LONGEST: u64 = 4096;
+
+/// How far from its start a function may set its frame pointer up.
+const PROLOGUE: usize = 64;
+
+/// The code of a process.
+pub(crate) trait Code {
+    /// Returns whether code is mapped at an address.
+    fn is_mapped(&self, address: u64) -> bool;
+
+    /// Returns what the file of an address says about its function; none if there is no file.
+    fn function(&self, address: u64) -> Option<Function>;
+
+    /// Fills a buffer with the code before an address.
+    fn code_before(&self, address: u64, code: &mut [u8]) -> Option<()>;
+}
+
+/// What a file says about the function at an address.
+pub(crate) struct Function {
+    /// How the registers of the caller are found.
+    pub(crate) row: Option<UnwindTableRow<usize>>,
+    /// The first address of the function, if it has a symbol.
+    pub(crate) start: Option<u64>,
+}
+
+/// The registers of an ABI, as DWARF numbers them.
+#[derive(Clone, Copy)]
+pub(crate) struct Abi {
+    word: u64,
+    sp: Register,
+    fp: Register,
+    return_address: Register,
+    is_x86: bool,
+}
+
+/// How the caller of a frame is found.
+#[derive(Clone)]
+enum Rule {
+    Table(Table),
+    /// A return address on the stack, best after a call of a function that begins in here.
+    Search(RangeInclusive<u64>),
+}
+
+/// The CFA is a register and an offset. The others are offsets from the CFA, if saved there.
+#[derive(Clone)]
+struct Table {
+    from_fp: bool,
+    cfa: i64,
+    return_address: Option<i64>,
+    fp: Option<i64>,
+}
+
+/// Finds the call chains of a process.
+#[derive(Default)]
+pub(crate) struct Unwinder {
+    /// By program counter.
+    rules: HashMap<u64, Rule>,
+}
+
+impl Unwinder {
+    /// Forgets the code.
+    pub(crate) fn clear(&mut self) {
+        self.rules.clear();
+    }
+
+    /// Returns the program counter, and the return addresses.
+    pub(crate) fn chain(&mut self, code: &impl Code, sample: &Sample) -> Vec<u64> {
+        let mut at = sample.registers;
+        let mut chain = vec![at.pc];
+        let Some(abi) = Abi::of(ARCH, sample.is_64_bit) else {
+            if code.is_mapped(at.lr) {
+                chain.push(at.lr);
+            }
+            return chain;
+        };
+        let mut walk = Walk {
+            code,
+            sample,
+            abi,
+            rules: &mut self.rules,
+        };
+        while chain.len() <= MOST_FRAMES {
+            let is_first = chain.len() == 1;
+            let Some(next) = walk.caller(at, is_first) else {
+                walk.continue_with_the_kernels(&mut chain, at);
+                break;
+            };
+            if next.pc == 0 {
+                break;
+            }
+            chain.push(next.pc);
+            at = next;
+        }
+        chain
+    }
+}
+
+/// The way from a sample outward.
+struct Walk<'a, C> {
+    code: &'a C,
+    sample: &'a Sample,
+    abi: Abi,
+    rules: &'a mut HashMap<u64, Rule>,
+}
+
+/// A function below that returns registers returns none if it does not find the caller, for example
+/// because the copy of the stack ends before. If there is no caller, the program counter is 0.
+impl<C: Code> Walk<'_, C> {
+    /// Reads a word of the stack.
+    fn read(&self, address: u64) -> Option<u64> {
+        let offset = address.checked_sub(self.sample.registers.sp)?;
+        let stack = self.sample.stack.get(usize::try_from(offset).ok()?..)?;
+        match self.abi.word {
+            4 => Some(u32::from_ne_bytes(*stack.first_chunk()?).into()),
+            _ => Some(u64::from_ne_bytes(*stack.first_chunk()?)),
+        }
+    }
+
+    fn caller(&mut self, at: Registers, is_first: bool) -> Option<Registers> {
+        let next = match self.rule_at(at, is_first) {
+            Rule::Table(table) => self.by_table(at, &table, is_first)?,
+            Rule::Search(_) if is_first && at.lr != 0 && self.call(at.lr).is_some() => Registers {
+                pc: at.lr,
+                lr: 0,
+                ..at
+            },
+            Rule::Search(starts) => self.by_search(at, &starts)?,
+        };
+        // A frame has at least a return address on x86, and may have none in a leaf elsewhere.
+        let is_outer = next.sp > at.sp || (next.sp == at.sp && is_first);
+        if next.pc != 0 && !is_outer {
+            return None;
+        }
+        Some(next)
+    }
+
+    fn rule_at(&mut self, at: Registers, is_first: bool) -> Rule {
+        let mut pc = at.pc;
+        if !is_first {
+            // A return address may be the first of the next function.
+            pc = pc.wrapping_sub(1);
+        }
+        if let Some(rule) = self.rules.get(&pc) {
+            return rule.clone();
+        }
+        let rule = self.rule(pc);
+        if self.rules.len() >= MOST_RULES {
+            self.rules.clear();
+        }
+        self.rules.insert(pc, rule.clone());
+        rule
+    }
+
+    fn rule(&self, pc: u64) -> Rule {
+        let frame_pointer = Rule::Table(self.abi.frame_pointer());
+        // Just-in-time compiled code, or nothing that can be read.
+        let Some(function) = self.code.function(pc) else {
+            return frame_pointer;
+        };
+        if let Some(row) = &function.row {
+            if let Some(table) = self.abi.table(row) {
+                return Rule::Table(table);
+            }
+        }
+        // In a stripped musl program, functions have neither tables nor symbols.
+        let Some(start) = function.start else {
+            return Rule::Search(pc.saturating_sub(LONGEST)..=pc);
+        };
+        let mut prologue = [0; PROLOGUE];
+        let end = start.wrapping_add(PROLOGUE as u64);
+        let is_read = self.code.code_before(end, &mut prologue).is_some();
+        if start != pc && is_read && self.abi.sets_frame_pointer(&prologue) {
+            return frame_pointer;
+        }
+        Rule::Search(start..=start)
+    }
+
+    fn by_table(&self, at: Registers, table: &Table, is_first: bool) -> Option<Registers> {
+        let base = if table.from_fp { at.fp } else { at.sp };
+        let cfa = base.wrapping_add_signed(table.cfa);
+        let saved = |offset: i64| self.read(cfa.wrapping_add_signed(offset));
+        let mut pc = match table.return_address {
+            Some(offset) => saved(offset)?,
+            // Only a leaf may have it in a register.
+            None if is_first => at.lr,
+            None => 0,
+        };
+        let fp = match table.fp {
+            Some(offset) => saved(offset)?,
+            None => at.fp,
+        };
+        if !self.abi.is_x86 {
+            // arm64 signs return addresses in the bits above a user's address.
+            pc &= (1 << 48) - 1;
+        }
+        if pc != 0 && !self.code.is_mapped(pc) {
+            return None;
+        }
+        Some(Registers {
+            pc,
+            sp: cfa,
+            fp,
+            lr: 0,
+        })
+    }
+
+    /// Searches the stack for an address after a direct call of the function, or else after any
+    /// call.
+    fn by_search(&self, at: Registers, starts: &RangeInclusive<u64>) -> Option<Registers> {
+        let mut any = None;
+        let mut sp = at.sp;
+        for _ in 0..MOST_WORDS {
+            let Some(pc) = self.read(sp) else { break };
+            sp = sp.wrapping_add(self.abi.word);
+            let Some(target) = self.call(pc) else {
+                continue;
+            };
+            let found = Registers { pc, sp, ..at };
+            if starts.contains(&target) {
+                return Some(found);
+            }
+            any.get_or_insert(found);
+        }
+        any
+    }
+
+    /// Returns the target of the call before a return address; 0 if a register or memory has it.
+    fn call(&self, address: u64) -> Option<u64> {
+        let mut code = [0; 8];
+        self.code.code_before(address, &mut code)?;
+        self.abi.call(code, address)
+    }
+
+    /// Appends what the kernel found further out.
+    fn continue_with_the_kernels(&self, chain: &mut Vec<u64>, at: Registers) {
+        let kernels = &self.sample.callchain;
+        let last = chain[chain.len() - 1];
+        let rest = match kernels.iter().rposition(|address| *address == last) {
+            Some(last) => &kernels[last + 1..],
+            None if at.fp == self.sample.registers.fp => kernels,
+            None => return,
+        };
+        for address in rest {
+            if chain.len() > MOST_FRAMES {
+                break;
+            }
+            if self.code.is_mapped(*address) {
+                chain.push(*address);
+            }
+        }
+    }
+}
+
+impl Abi {
+    /// Returns what the ABI says; none where only the link register is known.
+    pub(crate) fn of(arch: &str, is_64_bit: bool) -> Option<Self> {
+        let (word, registers, is_x86) = match (arch, is_64_bit) {
+            ("x86_64", true) => (8, [7, 6, 16], true),
+            ("x86_64", false) => (4, [4, 5, 8], true),
+            ("aarch64", true) => (8, [31, 29, 30], false),
+            _ => return None,
+        };
+        let [sp, fp, return_address] = registers.map(Register);
+        Some(Self {
+            word,
+            sp,
+            fp,
+            return_address,
+            is_x86,
+        })
+    }
+
+    /// Returns the rule of a row of an unwind table.
+    fn table(self, row: &UnwindTableRow<usize>) -> Option<Table> {
+        let CfaRule::RegisterAndOffset {
+            register,
+            offset: cfa,
+        } = *row.cfa()
+        else {
+            return None;
+        };
+        if register != self.fp && register != self.sp {
+            return None;
+        }
+        let saved = |register| match row.register(register) {
+            RegisterRule::Offset(offset) => Some(offset),
+            _ => None,
+        };
+        Some(Table {
+            from_fp: register == self.fp,
+            cfa,
+            return_address: saved(self.return_address),
+            fp: saved(self.fp),
+        })
+    }
+
+    /// Returns the caller's registers: the saved frame pointer, and the return address above it.
+    fn frame_pointer(self) -> Table {
+        let word = self.word as i64;
+        Table {
+            from_fp: true,
+            cfa: 2 * word,
+            return_address: Some(-word),
+            fp: Some(-2 * word),
+        }
+    }
+
+    /// Returns whether code sets the frame pointer to where the caller's is saved.
+    pub(crate) fn sets_frame_pointer(self, code: &[u8]) -> bool {
+        match (self.is_x86, self.word) {
+            // push; mov. Before Go 1.21: lea number(%rsp), %rbp
+            (true, 8) => code.windows(4).any(|bytes| {
+                matches!(
+                    bytes,
+                    [0x55, 0x48, 0x89, 0xe5] | [0x48, 0x8d, 0x6c | 0xac, 0x24]
+                )
+            }),
+            (true, _) => code.windows(3).any(|bytes| bytes == [0x55, 0x89, 0xe5]),
+            // add or sub x29, sp, number
+            _ => code
+                .chunks_exact(4)
+                .any(|bytes| instruction(bytes) & 0xbf80_03ff == 0x9100_03fd),
+        }
+    }
+
+    /// Returns the target of the call at the end of the code before an address; 0 if it is
+    /// indirect.
+    fn call(self, code: [u8; 8], address: u64) -> Option<u64> {
+        if !self.is_x86 {
+            return call_on_aarch64(instruction(&code[4..]), address);
+        }
+        if let [_, _, _, 0xe8, a, b, c, d] = code {
+            let distance = i32::from_le_bytes([a, b, c, d]);
+            let target = address.wrapping_add_signed(distance.into());
+            return Some(if self.word == 4 {
+                target & 0xffff_ffff
+            } else {
+                target
+            });
+        }
+        for length in [2, 3, 4, 6, 7] {
+            // ff /2, with operands of different lengths.
+            let opcode = code[8 - length];
+            let operands = code[9 - length];
+            if opcode == 0xff && operands & 0x38 == 0x10 {
+                return Some(0);
+            }
+        }
+        None
+    }
+}
+
+/// Returns the target of a call, which is the instruction before an address; 0 if it is indirect.
+fn call_on_aarch64(call: u32, address: u64) -> Option<u64> {
+    let is_direct = call & 0xfc00_0000 == 0x9400_0000;
+    let is_indirect = call & 0xffff_fc1f == 0xd63f_0000;
+    if is_direct {
+        let distance = i64::from((call << 6) as i32 >> 4);
+        Some(address.wrapping_sub(4).wrapping_add_signed(distance))
+    } else if is_indirect {
+        Some(0)
+    } else {
+        None
+    }
+}
+
+fn instruction(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes(bytes.try_into().unwrap_or_default())
+}
