@@ -151,19 +151,13 @@ fn summary(samples: &Samples) -> Table {
     ];
     let mut table = Table::new("peers-summary", HEAD);
     for (row, name) in ROWS {
-        let contender = |name| {
-            if (row, name) == (COUNTER, "quanta") {
-                QUANTA[1]
-            } else {
-                name
-            }
+        let cell = |contender: &&str| match (row, *contender) {
+            (COUNTER, "quanta") => samples.isolated(row, QUANTA[1], 1),
+            // The row is compared with the system call of another clock.
+            (COUNTER, SYSCALL) => None,
+            (_, contender) => samples.isolated(row, contender, 1),
         };
-        table.add(
-            name,
-            HEAD[1..]
-                .iter()
-                .map(|name| samples.isolated(row, contender(name), 1)),
-        );
+        table.add(name, HEAD[1..].iter().map(cell));
     }
     table
 }

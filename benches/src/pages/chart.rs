@@ -1,157 +1,238 @@
 //! Bar charts, as SVG for light and dark pages.
 //!
+//! A bar is a time, or a time as a multiple of another. So a long bar is slow in every chart.
+//!
 //! I looked for a library first. plotters writes each colour into the elements, so one file cannot
-//! follow the page. charming draws an SVG by a JavaScript engine. poloto has style sheets, but one
+//! follow the page. charming draws an SVG with a JavaScript engine. poloto has style sheets, but one
 //! bar for each name and no logarithmic axis. What is needed here is a loop of rectangles and
 //! texts.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::{OURS, Table};
 
-/// Pixels: of the picture, from one bar to the next, and between a bar and a text.
-const WIDTH: f64 = 820.0;
-const STEP: f64 = 16.0;
+/// The width of the picture in pixels. A page on a phone shows it at two thirds of its size, and
+/// its texts can still be read.
+const WIDTH: f64 = 560.0;
+/// The distance from one bar to the next, and from a bar to a text.
+const STEP: f64 = 17.0;
 const GAP: f64 = 5.0;
-/// More bars stand in two columns.
-const MOST: usize = 30;
+/// The radius of a dot.
+const RADIUS: f64 = 4.0;
 
 /// A larger quotient of two values needs a logarithmic axis.
 const LINEAR: f64 = 120.0;
 
-const STYLE: &str = "text{font:12px system-ui,'Segoe UI',Helvetica,Arial,sans-serif;fill:#1f2328}\
-    .name,.note{fill:#59636e}.row{font-weight:600}.name{text-anchor:end}.bar{fill:#9aa4af}.ours{fill:#0969da}\
-    .line{stroke:#d1d9e0}@media(prefers-color-scheme:dark){text{fill:#f0f6fc}.name,.note{fill:#9198a1}\
-    .bar{fill:#656c76}.ours{fill:#4493f8}.line{stroke:#3d444d}}";
+const STYLE: &str = "text{font:13px system-ui,'Segoe UI',Helvetica,Arial,sans-serif;fill:#1f2328}\
+    .name,.note{fill:#59636e}.row,.title{font-weight:600}.title{font-size:15px}\
+    .name{text-anchor:end}.bar{fill:#9aa4af}.ours{fill:#0969da}\
+    .line{stroke:#d1d9e0}@media(prefers-color-scheme:dark){text{fill:#f0f6fc}\
+    .name,.note{fill:#9198a1}.bar{fill:#656c76}\
+    .ours{fill:#4493f8}.line{stroke:#3d444d}}";
+
+/// A chart of the first columns of a table.
+pub(super) struct Chart<'a> {
+    pub(super) table: &'a Table,
+    pub(super) columns: usize,
+    pub(super) title: &'a str,
+    /// What the chart shows, for who cannot see it.
+    pub(super) description: &'a str,
+}
+
+/// Where a value is on the picture.
+struct Axis {
+    is_log: bool,
+    /// The value or its logarithm at the left end.
+    low: f64,
+    left: f64,
+    scale: f64,
+}
+
+impl Axis {
+    fn place(&self, value: f64) -> f64 {
+        let value = if self.is_log { value.log10() } else { value };
+        self.left + self.scale * (value - self.low)
+    }
+}
+
+/// A bar of a row.
+struct Bar<'a> {
+    name: &'a str,
+    value: f64,
+    /// The value as the table has it.
+    text: &'a str,
+    is_ours: bool,
+}
 
 /// Returns the first number of a cell, as of `17.1, 15.6` and `200/0/1`.
 pub(super) fn number(cell: &str) -> Option<f64> {
-    cell.split([',', '/']).next()?.parse().ok()
+    first(cell).parse().ok()
 }
 
-/// Draws the first columns of a table: a group of bars for each row, those of this crate in colour.
-pub(super) fn svg(table: &Table, columns: usize) -> String {
-    let names = &table.head[1..=columns];
-    let values = table
-        .rows
-        .iter()
-        .flat_map(|row| row[1..=columns].iter().filter_map(|cell| number(cell)));
-    let values: Vec<f64> = values.filter(|value| *value > 0.0).collect();
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(0.0, f64::max);
-    // The bars of ratios begin at 1.
-    let is_ratio = table.head[0].contains('/');
-    let is_log = is_ratio || most > least * LINEAR;
-    let low = if is_log {
-        least.min(1.0).log10().floor()
-    } else {
-        0.0
-    };
-    let high = if is_log { most.max(1.0).log10() } else { most };
-    let panels = if values.len() > MOST { 2.0 } else { 1.0 };
-    let panel = (WIDTH + 2.0 * GAP) / panels;
-    let left = names.iter().map(|name| width(name)).fold(0.0, f64::max) + 2.0 * GAP;
-    // At the right of the longest bar is its value.
-    let scale = (panel - left - width("00000.0") - 2.0 * GAP) / (high - low);
-    let place = |value: f64| left + scale * (if is_log { value.log10() } else { value } - low);
-    let zero = if is_ratio { place(1.0) } else { left };
+fn first(cell: &str) -> &str {
+    cell.split([',', '/']).next().unwrap_or_default()
+}
 
-    let has_ours = table
-        .rows
-        .iter()
-        .map(|row| &row[0])
-        .chain(names)
-        .any(|name| is_ours(name));
-    let mut body = String::new();
-    let mut ends = [STEP; 2];
-    for row in &table.rows {
-        let side = usize::from(panels > 1.0 && ends[0] > ends[1]);
-        let (x, y) = (side as f64 * panel, &mut ends[side]);
-        text(&mut body, "row", x, *y, &row[0]);
-        let bars = names
-            .iter()
-            .zip(&row[1..])
-            .filter_map(|(name, cell)| Some((name, number(cell)?, cell)));
-        let bars: Vec<_> = bars
-            .filter(|(_, value, _)| *value > 0.0 || !is_log)
-            .collect();
-        let (top, bottom) = (*y + 5.0, *y + 5.0 + STEP * bars.len() as f64);
-        let powers = (low as i32..=high as i32)
-            .filter(|_| is_log)
-            .map(|power| place(10_f64.powi(power)));
-        for at in powers
-            .chain([zero])
-            .map(|at| at.round() as i64)
-            .collect::<BTreeSet<_>>()
-        {
-            let at = at as f64 + x;
-            let _ = write!(
-                body,
-                "<path class='line' d='M{at:.0} {top:.0}V{bottom:.0}'/>"
-            );
+impl Chart<'_> {
+    /// Draws a group of bars for each row, those of this crate in colour.
+    pub(super) fn svg(&self) -> String {
+        let axis = self.axis();
+        let mut body = String::new();
+        text(&mut body, "title", 0.0, STEP, self.title);
+        let mut y = 2.0 * STEP;
+        text(&mut body, "note", 0.0, y, &self.unit(&axis));
+        for row in &self.table.rows {
+            let bars = self.bars(row);
+            y += 1.6 * STEP;
+            text(&mut body, "row", 0.0, y, &row[0]);
+            self.lines(&mut body, &axis, y + GAP, STEP * bars.len() as f64);
+            for bar in bars {
+                y += STEP;
+                draw(&mut body, &axis, &bar, y);
+            }
         }
-        for (name, value, cell) in bars {
-            *y += STEP;
-            let at = place(value);
-            let (from, to) = (x + at.min(zero), x + at.max(zero).max(zero + 1.0));
-            let is_gray = has_ours && !is_ours(name) && !is_ours(&row[0]);
-            let ours = if is_gray { "" } else { " ours" };
-            // A logarithmic axis has no zero from which a bar could begin, so it has dots.
-            let (height, radius) = if is_log && !is_ratio {
-                (2.0, 4.5)
-            } else {
-                (10.0, 0.0)
-            };
-            let (length, middle, above) = (to - from, *y - 4.0, *y - 4.0 - height / 2.0);
-            let _ = write!(
-                body,
-                "<g class='bar{ours}'><rect x='{from:.1}' y='{above:.0}' width='{length:.1}' height='{height}'/>\
-                 <circle cx='{to:.1}' cy='{middle:.0}' r='{radius}'/></g>"
-            );
-            text(&mut body, "name", x + left - GAP, *y, name);
-            text(
-                &mut body,
-                "value",
-                to + GAP + radius / 2.0,
-                *y,
-                cell.split(',').next().unwrap_or_default(),
-            );
-        }
-        *y += STEP * 1.6;
+        let height = y + STEP;
+        let title = escape(self.title);
+        let description = escape(self.description);
+        format!(
+            "<svg xmlns='http://www.w3.org/2000/svg' role='img' aria-labelledby='title description' \
+             width='{WIDTH}' height='{height:.0}' viewBox='0 0 {WIDTH} {height:.0}'>\n\
+             <title id='title'>{title}</title>\n<desc id='description'>{description}</desc>\n\
+             <style>{STYLE}</style>\n{body}</svg>\n"
+        )
     }
-    let height = ends[0].max(ends[1]);
-    let axis = if is_log {
-        ", logarithmic, with a line at each power of ten"
-    } else {
-        ""
-    };
-    let zero = if is_ratio { ". A bar begins at 1" } else { "" };
-    text(
-        &mut body,
-        "note",
-        0.0,
-        height,
-        &format!("{}{axis}{zero}", table.head[0]),
+
+    fn names(&self) -> &[String] {
+        &self.table.head[1..=self.columns]
+    }
+
+    /// Returns whether the values are ratios of two times. Then a line shows where they are equal.
+    fn is_ratio(&self) -> bool {
+        self.table.head[0].contains('/')
+    }
+
+    fn axis(&self) -> Axis {
+        let mut least = f64::INFINITY;
+        let mut most: f64 = if self.is_ratio() { 1.0 } else { 0.0 };
+        for row in &self.table.rows {
+            for bar in self.bars(row) {
+                if bar.value > 0.0 {
+                    least = least.min(bar.value);
+                }
+                most = most.max(bar.value);
+            }
+        }
+        let is_log = !self.is_ratio() && most > least * LINEAR;
+        let mut low = 0.0;
+        let mut high = most;
+        if is_log {
+            low = least.min(1.0).log10().floor();
+            high = most.max(1.0).log10();
+        }
+        let names = self.names().iter().map(|name| width(name));
+        let left = names.fold(0.0, f64::max) + 2.0 * GAP + RADIUS;
+        // At the right of the longest bar is its value.
+        let right = WIDTH - width("00000.0") - GAP;
+        Axis {
+            is_log,
+            low,
+            left,
+            scale: (right - left) / (high - low),
+        }
+    }
+
+    /// Returns the bars of a row. A contender that has no such call has none.
+    fn bars<'a>(&'a self, row: &'a [String]) -> Vec<Bar<'a>> {
+        let rows = self.table.rows.iter().map(|row| &row[0]);
+        let has_ours = rows.chain(self.names()).any(|name| is_ours(name));
+        let mut bars = Vec::new();
+        for (name, cell) in self.names().iter().zip(&row[1..]) {
+            if let Some(value) = number(cell) {
+                bars.push(Bar {
+                    name,
+                    value,
+                    text: first(cell),
+                    is_ours: !has_ours || is_ours(name) || is_ours(&row[0]),
+                });
+            }
+        }
+        bars
+    }
+
+    fn unit(&self, axis: &Axis) -> String {
+        let mut unit = self.table.head[0].clone();
+        if unit.starts_with('/') {
+            unit.insert_str(0, "time ");
+        }
+        if axis.is_log {
+            return format!("{unit}, logarithmic, with a line at each power of ten");
+        }
+        if self.is_ratio() {
+            return format!("{unit}, with a line at 1");
+        }
+        unit
+    }
+
+    /// Draws the lines behind the bars of a row.
+    fn lines(&self, body: &mut String, axis: &Axis, top: f64, height: f64) {
+        let mut places = vec![axis.left];
+        if axis.is_log {
+            let powers = axis.low as i32 + 1..;
+            let powers = powers.map(|power| axis.place(10_f64.powi(power)));
+            places.extend(powers.take_while(|place| *place < WIDTH - width("00000.0")));
+        } else if self.is_ratio() {
+            places.push(axis.place(1.0));
+        }
+        for x in places {
+            let _ = writeln!(
+                body,
+                "<path class='line' d='M{x:.0} {top:.0}v{height:.0}'/>"
+            );
+        }
+    }
+}
+
+/// Draws a bar with its name and its value. A logarithmic axis has no zero from which a bar could
+/// begin, so it has a line that ends in a dot.
+fn draw(body: &mut String, axis: &Axis, bar: &Bar<'_>, y: f64) {
+    let class = if bar.is_ours { "bar ours" } else { "bar" };
+    let left = axis.left;
+    let mut end = left;
+    if !axis.is_log || bar.value > 0.0 {
+        end = axis.place(bar.value);
+    }
+    let middle = y - 4.5;
+    let height = if axis.is_log { 2.0 } else { 10.0 };
+    let top = middle - height / 2.0;
+    let width = (end - left).max(1.0);
+    let _ = writeln!(
+        body,
+        "<rect class='{class}' x='{left:.1}' y='{top:.1}' width='{width:.1}' height='{height}'/>"
     );
-    let height = height + STEP / 2.0;
-    format!(
-        "<svg xmlns='http://www.w3.org/2000/svg' width='{WIDTH}' height='{height:.0}' \
-         viewBox='0 0 {WIDTH} {height:.0}'>\n<style>{STYLE}</style>\n{body}</svg>\n"
-    )
+    let mut gap = GAP;
+    if axis.is_log {
+        gap += RADIUS;
+        let _ = writeln!(
+            body,
+            "<circle class='{class}' cx='{end:.1}' cy='{middle:.1}' r='{RADIUS}'/>"
+        );
+    }
+    let name_end = if axis.is_log { left - RADIUS } else { left };
+    text(body, "name", name_end - GAP, y, bar.name);
+    text(body, "value", end + gap, y, bar.text);
 }
 
 /// Returns about how wide a text is.
 fn width(text: &str) -> f64 {
-    text.chars()
-        .map(|letter| {
-            if letter.is_uppercase() || letter == '_' {
-                8.8
-            } else {
-                7.0
-            }
-        })
-        .sum()
+    let mut width = 0.0;
+    for letter in text.chars() {
+        width += if letter.is_uppercase() || letter == '_' {
+            9.4
+        } else {
+            7.4
+        };
+    }
+    width
 }
 
 fn is_ours(name: &str) -> bool {
@@ -159,10 +240,7 @@ fn is_ours(name: &str) -> bool {
 }
 
 fn text(body: &mut String, class: &str, x: f64, y: f64, text: &str) {
-    let text = text
-        .replace('`', "")
-        .replace('&', "&amp;")
-        .replace('<', "&lt;");
+    let text = escape(text);
     // A String accepts every write.
     let _ = writeln!(
         body,
@@ -170,35 +248,68 @@ fn text(body: &mut String, class: &str, x: f64, y: f64, text: &str) {
     );
 }
 
+/// Returns a text of Markdown as one of XML.
+fn escape(text: &str) -> String {
+    text.replace('`', "")
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Table, svg};
+    use super::{Chart, Table};
 
-    /// Returns the class and the width of each bar of a table with one row.
-    fn bars(head: &[&str], row: &str) -> Vec<(String, f64)> {
+    fn svg(head: &[&str], row: &str) -> String {
         let mut table = Table::new("", head.iter().copied());
         table.add("row", row.split(' ').map(|cell| Some(cell.into())));
-        let svg = svg(&table, head.len() - 1);
+        let chart = Chart {
+            table: &table,
+            columns: head.len() - 1,
+            title: "a < b",
+            description: "what it shows",
+        };
+        chart.svg()
+    }
+
+    /// Returns the class and the width of each bar.
+    fn bars(svg: &str) -> Vec<(String, f64)> {
         let value = |text: &str, name| {
             let rest = text.split_once(name).unwrap().1;
             rest.split('\'').nth(1).unwrap().to_owned()
         };
-        let bars = svg.split("<g ").skip(1);
+        let bars = svg.split("<rect ").skip(1);
         bars.map(|bar| (value(bar, "class="), value(bar, "width=").parse().unwrap()))
             .collect()
     }
 
     #[test]
-    fn a_bar_is_as_long_as_its_value_and_that_of_a_ratio_as_its_logarithm() {
-        let found = bars(&["ns", "vdso-time", "libc", "std"], "10 - 40,20");
-        let ratio = found[1].1 / found[0].1;
-        assert!((ratio - 4.0).abs() < 0.01 && found.len() == 2, "{found:?}");
-        assert_eq!([&*found[0].0, &*found[1].0], ["bar ours", "bar"]);
-        let found = bars(&["/ direct", "libc", "std", "musl"], "0.1 10 100");
-        let ratios = [found[1].1 / found[0].1, found[2].1 / found[0].1];
-        assert!(
-            (ratios[0] - 1.0).abs() < 0.01 && (ratios[1] - 2.0).abs() < 0.01,
-            "{found:?}"
-        );
+    fn a_bar_is_as_long_as_its_value_and_a_missing_value_has_none() {
+        for head in ["ns", "/ direct"] {
+            let found = bars(&svg(&[head, "vdso-time", "libc", "std"], "10 - 40,20"));
+            assert_eq!(found.len(), 2, "{found:?}");
+            let ratio = found[1].1 / found[0].1;
+            assert!((ratio - 4.0).abs() < 0.01, "{found:?}");
+            assert_eq!([&*found[0].0, &*found[1].0], ["bar ours", "bar"]);
+        }
+    }
+
+    #[test]
+    fn values_that_differ_by_much_are_on_a_logarithmic_axis() {
+        let svg = svg(&["ns", "libc", "std", "musl"], "1 10 10000");
+        let mut ends = Vec::new();
+        for circle in svg.split("cx='").skip(1) {
+            let end: f64 = circle.split('\'').next().unwrap().parse().unwrap();
+            ends.push(end);
+        }
+        let ratio = (ends[2] - ends[0]) / (ends[1] - ends[0]);
+        assert!((ratio - 4.0).abs() < 0.01, "{ends:?}");
+    }
+
+    #[test]
+    fn a_chart_names_itself_and_describes_what_it_shows() {
+        let svg = svg(&["ns", "libc"], "1");
+        assert!(svg.contains(" role='img' aria-labelledby='title description' "));
+        assert!(svg.contains("<title id='title'>a &lt; b</title>"));
+        assert!(svg.contains("<desc id='description'>what it shows</desc>"));
     }
 }

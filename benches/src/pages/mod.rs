@@ -1,8 +1,8 @@
 //! The pages with generated tables, and the charts of these tables.
 //!
 //! The table NAME stands between `<!-- generated NAME -->` and `<!-- /generated -->`. If the first
-//! is `<!-- generated NAME chart=3 -->`, `docs/charts/NAME.svg` shows its first three columns of
-//! numbers.
+//! is `<!-- generated NAME chart=3 TITLE -->`, `docs/charts/NAME.svg` shows its first three columns
+//! of numbers.
 
 mod chart;
 
@@ -187,13 +187,17 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// Returns the paths of the README files with tables and of all pages of `docs`.
+/// Returns the paths of the pages of `docs`, and of the other pages with tables.
 fn pages() -> io::Result<Vec<PathBuf>> {
     let docs = fs::read_dir(root().join("docs"))?.map(|entry| Ok(entry?.path()));
     let mut pages = docs.collect::<io::Result<Vec<_>>>()?;
     pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
-    for readme in ["README.md", "crates/vdso-time-criterion/README.md"] {
-        pages.push(root().join(readme));
+    for page in [
+        "README.md",
+        "crates/vdso-time-criterion/README.md",
+        "tools/vdso-time-kernel-runner/MATRIX.md",
+    ] {
+        pages.push(root().join(page));
     }
     Ok(pages)
 }
@@ -207,14 +211,34 @@ fn section<'a>(page: &'a str, name: &str) -> Option<[&'a str; 3]> {
 }
 
 /// Returns the charts of a page: files, and what belongs in them.
-fn charts(page: &str) -> impl Iterator<Item = (PathBuf, String)> {
-    page.split(BEGIN).skip(1).filter_map(|section| {
-        let (marker, table) = section.split_once(" -->\n")?;
-        let (name, columns) = marker.split_once(" chart=")?;
-        let table = Table::parse(name, table.split_once(END)?.0);
-        let file = root().join(format!("docs/charts/{name}.svg"));
-        Some((file, chart::svg(&table, columns.parse().ok()?)))
-    })
+fn charts(page: &str) -> Vec<(PathBuf, String)> {
+    let mut charts = Vec::new();
+    for section in page.split(BEGIN).skip(1) {
+        if let Some((name, svg)) = chart(page, section) {
+            charts.push((root().join(format!("docs/charts/{name}.svg")), svg));
+        }
+    }
+    charts
+}
+
+/// Returns the name and the SVG of the chart that a marker asks for, if it does. The text that
+/// stands for the picture on the page describes it.
+fn chart<'a>(page: &str, section: &'a str) -> Option<(&'a str, String)> {
+    let (marker, rest) = section.split_once(" -->\n")?;
+    let (name, asked) = marker.split_once(" chart=")?;
+    let (columns, title) = asked.split_once(' ')?;
+    let table = Table::parse(name, rest.split_once(END)?.0);
+    let (before, _) = page.split_once(&format!("charts/{name}.svg)"))?;
+    let (_, picture) = before.rsplit_once("![")?;
+    let (description, _) = picture.rsplit_once("](")?;
+    let words: Vec<&str> = description.split_whitespace().collect();
+    let chart = chart::Chart {
+        table: &table,
+        columns: columns.parse().ok()?,
+        title,
+        description: &words.join(" "),
+    };
+    Some((name, chart.svg()))
 }
 
 #[cfg(test)]
