@@ -54,7 +54,7 @@ enum Task {
     /// user mode
     #[command(after_help = help())]
     Matrix {
-        /// Update the rows in docs/MATRIX.md
+        /// Update the rows in tools/vdso-time-kernel-runner/MATRIX.md
         #[arg(long)]
         write: bool,
         machines: Vec<Machine>,

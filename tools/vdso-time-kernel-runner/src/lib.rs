@@ -57,14 +57,12 @@ The status is 75 if the mirror does not give what the command needs: try later."
 /// EX_TEMPFAIL of sysexits.h: the mirror does not give what the command needs.
 pub const NOT_FETCHED: u8 = 75;
 
-/// Returns the name of this program, with which cargo starts it, too.
+/// Returns the name of this program, with which cargo starts it as well.
 pub fn name() -> String {
     let program = env::current_exe().unwrap_or_default();
-    program
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    // The kernel adds this if the program was installed anew meanwhile.
+    name.trim_end_matches(" (deleted)").to_owned()
 }
 
 /// Prints what is being done.

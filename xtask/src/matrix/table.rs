@@ -1,4 +1,4 @@
-//! The tables of `docs/MATRIX.md`.
+//! The tables of `tools/vdso-time-kernel-runner/MATRIX.md`.
 
 use anyhow::Result;
 use serde_json::Value;
