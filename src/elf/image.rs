@@ -185,7 +185,11 @@ impl<'a> Image<'a> {
         let start = entry.word(ST_NAME);
         let end = start.saturating_add(name.len());
         // The end is compared first, because it differs in most names.
-        self.strtab.get(end) == Some(&0) && self.strtab.get(start..end) == Some(name)
+        if self.strtab.get(end) != Some(&0) {
+            return false;
+        }
+        let bytes = self.strtab.get(start..end).unwrap_or_default();
+        is_same(bytes, name)
     }
 
     /// Returns whether a look-up for this version finds the symbol.
@@ -194,7 +198,7 @@ impl<'a> Image<'a> {
             return true;
         };
         match symbol.version {
-            Some(version) => version.to_bytes() == wanted.as_bytes(),
+            Some(version) => is_same(version.to_bytes(), wanted.as_bytes()),
             None => !self.has_versions(),
         }
     }
@@ -303,6 +307,11 @@ impl fmt::Debug for Image<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Image({} bytes at {:p})", self.size(), self.base())
     }
+}
+
+/// Compares byte by byte, because `==` calls `bcmp`, which a C program without libc lacks.
+fn is_same(bytes: &[u8], name: &[u8]) -> bool {
+    bytes.iter().eq(name)
 }
 
 /// Returns the number of symbols of an image that begins with `known`. Fails if symbols may follow

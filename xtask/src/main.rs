@@ -116,11 +116,10 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::On {
             machine,
             cargo_arguments,
-        } => become_command(
-            machines::setup(&machine)?
-                .cargo(&Shell::new()?)
-                .args(cargo_arguments),
-        ),
+        } => {
+            let setup = machines::setup(&machine)?;
+            become_command(setup.cargo_for(&Shell::new()?, &cargo_arguments))
+        }
         Task::Matrix { write, machines } => matrix::run(write, machines),
         Task::Check { names } => check::run(&names),
         Task::Api { write } => api::run(write),

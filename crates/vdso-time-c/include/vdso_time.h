@@ -19,9 +19,16 @@
  * the child of fork(2) and before main(). Nothing is locked, allocated, or run before main(). No
  * function is a cancellation point.
  *
- * The exception is an IFUNC resolver of a static glibc program. It runs before thread-local storage
- * exists, which getauxval(3) and errno need. The first call of the process crashes there, unless
- * vdso_time_set_address() comes before it, or the library is built without the feature libc.
+ * The exception is a caller without libc's thread-local storage, which getauxval(3) and errno need:
+ * an IFUNC resolver of a static glibc program, which runs before that storage exists, and a thread
+ * that clone(2) made without it. If the first call of the process is made there, it crashes, unless
+ * vdso_time_set_address() comes before it, or the library is built without the feature libc. For a
+ * thread, a call of vdso_time_warm_up() in main() is enough.
+ *
+ * The stack: a caller has to align it as the ABI of its architecture says, like every compiler
+ * since about 2000. On i386 these are 16 bytes at a call. The functions use SSE there, so a caller
+ * that aligns it to 4 bytes (Free Pascal, Wine, objects of old compilers) ends in SIGSEGV. It has to
+ * align the stack first, as GCC's -mstackrealign does.
  *
  * Sandboxes: the first call makes the system call rt_sigprocmask(2), and without the feature libc
  * also prctl(2), or openat(2), read(2) and close(2). Call vdso_time_warm_up() before a sandbox.

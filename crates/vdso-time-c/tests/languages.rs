@@ -323,13 +323,90 @@ fn cmake_finds_both_libraries() {
     if !can_build() || !is_native() || !has_tool("cmake", &["--version"]) {
         return;
     }
-    let build = installed("cmake-build");
+    built_with_cmake(&installed(""), &installed("cmake-build"));
+}
+
+/// Builds and runs a program with CMake, which looks for the libraries in `prefix`. Returns what
+/// CMake prints.
+fn built_with_cmake(prefix: &str, build: &str) -> String {
     let version = concat!("-DVERSION=", env!("CARGO_PKG_VERSION"));
-    let prefix = format!("-DCMAKE_PREFIX_PATH={}", installed(""));
-    run(&["cmake", "-S", "tests/cmake", "-B", &build, version, &prefix]);
-    run(&["cmake", "--build", &build]);
+    let prefix = format!("-DCMAKE_PREFIX_PATH={prefix}");
+    run(&["cmake", "-S", "tests/cmake", "-B", build, version, &prefix]);
+    let output = run(&["cmake", "--build", build, "--verbose"]);
     for kind in ["shared", "static"] {
         run_program(&[&format!("{build}/{kind}")]);
+    }
+    output
+}
+
+/// Moves the installation, and looks for the old and the new directory in the compiler's commands.
+#[test]
+fn an_installation_can_be_moved() {
+    if !can_build() || !is_native() {
+        return;
+    }
+    let from = prefix();
+    let to = target_tmpdir().join("c-moved");
+    _ = fs::remove_dir_all(&to);
+    fs::create_dir(&to).unwrap();
+    for directory in ["include", "lib"] {
+        let directory = installed(directory);
+        run(&["cp", "--archive", &directory, &to.display().to_string()]);
+    }
+    let packages = format!("PKG_CONFIG_PATH={}/lib/pkgconfig", to.display());
+    let flags = run(&[
+        "env",
+        &packages,
+        "pkg-config",
+        "--cflags",
+        "--libs",
+        "vdso_time",
+    ]);
+    let mut commands = flags;
+    if has_tool("cmake", &["--version"]) {
+        let build = installed("cmake-moved");
+        commands += &built_with_cmake(&to.display().to_string(), &build);
+    }
+    for file in ["include", "lib"] {
+        let old = from.join(file).display().to_string();
+        assert!(!commands.contains(&old), "{old} is in:\n{commands}");
+        // pkg-config does not resolve `..`.
+        let is_new = |word: &str| {
+            let path = word.trim_start_matches("-I").trim_start_matches("-L");
+            fs::canonicalize(path).is_ok_and(|path| path.starts_with(to.join(file)))
+        };
+        assert!(commands.split_whitespace().any(is_new), "{commands}");
+    }
+}
+
+#[test]
+fn cplusplus_programs_get_the_times_of_std_chrono() {
+    if !can_build() || !is_native() {
+        return;
+    }
+    let headers = installed("include");
+    let library = installed("lib/libvdso_time.a");
+    let flags = "-O2 -pedantic -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Werror";
+    for compiler in ["g++", "clang++"] {
+        if !has_tool(compiler, &["--version"]) {
+            continue;
+        }
+        for standard in ["17", "20"] {
+            compiled(
+                &format!("{compiler} -std=c++{standard}"),
+                &format!("{flags} -I{headers} examples/clock.cpp {library} -pthread"),
+            );
+        }
+        // The header itself is of C++11, also without exceptions.
+        let source = installed("header.cpp");
+        fs::write(
+            &source,
+            "#include <vdso_time.hpp>\n#include <vdso_time.hpp>\n",
+        )
+        .unwrap();
+        run(&split(&format!(
+            "{compiler} -std=c++11 -fno-exceptions {flags} -fsyntax-only -I{headers} {source}"
+        )));
     }
 }
 
@@ -487,24 +564,55 @@ fn the_libraries_export_what_the_headers_declare_and_cannot_panic() {
     assert_eq!(elf.soname, Some("libvdso_time.so.0.1"));
 }
 
+/// Returns the directory of an installation of the libraries without the feature `libc`.
+fn installed_without_libc() -> String {
+    static PREFIX: LazyLock<String> = LazyLock::new(|| {
+        let prefix = installed("no-libc");
+        let target = target_tmpdir().join("c-no-libc");
+        run(&[
+            "make",
+            "install",
+            concat!("CARGO=", env!("CARGO")),
+            "CARGOFLAGS=--no-default-features --features parse-vdso",
+            &format!("CARGO_TARGET_DIR={}", target.display()),
+            &format!("prefix={prefix}"),
+        ]);
+        prefix
+    });
+    PREFIX.clone()
+}
+
+/// Shows what the header says: such a thread needs the first call elsewhere, or a library that asks
+/// libc nothing.
+#[test]
+fn a_thread_without_thread_local_storage_reads_the_clocks() {
+    if !can_build() || !is_native() {
+        return;
+    }
+    if cfg!(not(all(
+        target_arch = "x86_64",
+        target_pointer_width = "64"
+    ))) {
+        return not_run_here("the program is for x86_64");
+    }
+    for (prefix, argument) in [(installed(""), ""), (installed_without_libc(), "first")] {
+        let program = installed(&format!("raw_thread{argument}"));
+        let words = format!(
+            "cc -O2 -fno-stack-protector -o {program} -I{prefix}/include tests/raw_thread.c \
+             {prefix}/lib/libvdso_time.a"
+        );
+        run(&split(&words));
+        run_program(&[&program, argument]);
+    }
+}
+
 /// Links programs, but does not run them. klibc lacks getauxval and errno, as no libc does.
 #[test]
 fn without_the_feature_libc_a_program_needs_memcpy_alone() {
     if !can_build() || !is_native() || cfg!(target_arch = "powerpc64") {
         return;
     }
-    let prefix = installed("no-libc");
-    run(&[
-        "make",
-        "install",
-        concat!("CARGO=", env!("CARGO")),
-        "CARGOFLAGS=--no-default-features --features parse-vdso",
-        &format!(
-            "CARGO_TARGET_DIR={}",
-            target_tmpdir().join("c-no-libc").display()
-        ),
-        &format!("prefix={prefix}"),
-    ]);
+    let prefix = installed_without_libc();
     let link = |prefix: &str| {
         let words = format!(
             "-nostdlib -static -Wl,--gc-sections,-emain -I{prefix}/include {PACKAGE}/tests/no_libc.c"

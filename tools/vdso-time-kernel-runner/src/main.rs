@@ -46,7 +46,7 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
             cargo_arguments,
         } => {
             let setup = Setup::new(&machine, "", Vec::new())?;
-            become_command(setup.cargo(&Shell::new()?).args(cargo_arguments))
+            become_command(setup.cargo_for(&Shell::new()?, &cargo_arguments))
         }
         Task::Run { machine, words } => {
             let plan = Setup::new(&machine, "", Vec::new())?.plan;

@@ -14,11 +14,16 @@ use crate::targets::Change;
 use crate::toolchain::Compiler;
 use crate::{name, tools, workspace};
 
+/// The flag of rustc for a program that is linked statically.
+const STATIC: &str = "-Ctarget-feature=+crt-static";
+
 pub struct Setup {
     compiler: Compiler,
     target_folder: &'static str,
     /// The environment of cargo.
     variables: Vec<(String, OsString)>,
+    /// The flags of rustc for a shared library.
+    shared_rustflags: String,
     pub plan: Plan,
 }
 
@@ -46,10 +51,13 @@ impl Setup {
             compiler,
             target_folder,
             variables: Vec::new(),
+            shared_rustflags: all_rustflags(machine, rustflags),
             plan: Plan::default(),
         };
         setup.set("CARGO_BUILD_TARGET", arch.triple);
-        setup.set("RUSTFLAGS", all_rustflags(machine, rustflags));
+        let linkage = if is_static { STATIC } else { "" };
+        let rustflags = format!("{} {linkage}", setup.shared_rustflags);
+        setup.set("RUSTFLAGS", rustflags);
         if is_static {
             // A guest holds all programs in memory, and the standard library's debug info is large.
             setup.set("CARGO_PROFILE_DEV_STRIP", "debuginfo");
@@ -137,6 +145,19 @@ impl Setup {
         cargo.envs(self.variables.iter().map(|(name, value)| (name, value)))
     }
 
+    /// Returns cargo with these arguments of a user.
+    ///
+    /// cargo makes no shared library with `+crt-static` (`cargo rustc --crate-type cdylib`: "does
+    /// not support these crate types"). Such a library is not run here, so it is linked with the
+    /// target's shared libc.
+    pub fn cargo_for<'a>(&self, sh: &'a Shell, arguments: &[String]) -> Cmd<'a> {
+        let cargo = self.cargo(sh).args(arguments);
+        if arguments.iter().any(|argument| argument == "cdylib") {
+            return cargo.env("RUSTFLAGS", &self.shared_rustflags);
+        }
+        cargo
+    }
+
     /// Builds a guest's first process like its programs, from the sources that this program is of.
     fn guest_init(&self, triple: &str) -> Result<PathBuf> {
         let sh = Shell::new()?;
@@ -213,12 +234,7 @@ fn boot_plan(
 
 fn all_rustflags(machine: &Machine, more: &str) -> String {
     let inherited = env::var("RUSTFLAGS").unwrap_or_default();
-    let linkage = if machine.is_static() {
-        "-Ctarget-feature=+crt-static"
-    } else {
-        ""
-    };
-    [&inherited, machine.arch.rustflags, more, linkage].join(" ")
+    [&inherited, machine.arch.rustflags, more].join(" ")
 }
 
 /// Returns the environment variable of a target's setting in cargo.

@@ -1,0 +1,79 @@
+/*
+ * vdso-time's clocks for std::chrono, in C++11 and later.
+ *
+ * Where a sandbox denies every way to read a clock, now() ends the program by std::terminate(). The
+ * functions of vdso_time.h and vdso_time_counter.h return the error. MIT or Apache-2.0.
+ */
+
+#ifndef VDSO_TIME_HPP
+#define VDSO_TIME_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <time.h>
+
+#include "vdso_time.h"
+#include "vdso_time_counter.h"
+
+namespace vdso_time {
+
+/* What the clocks have in common. Their times are those of the clock `Epoch`. */
+template <class Epoch, bool IsSteady>
+struct basic_clock {
+    using duration = std::chrono::nanoseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<Epoch, duration>;
+    static constexpr bool is_steady = IsSteady;
+
+protected:
+    static time_point read(clockid_t clock) noexcept
+    {
+        vdso_timespec now;
+        if (vdso_time_clock_gettime(clock, &now) != 0)
+            std::terminate();
+        return time_point(std::chrono::seconds(now.tv_sec) + duration(now.tv_nsec));
+    }
+};
+
+/* CLOCK_MONOTONIC. Its times are those of std::chrono::steady_clock, for wait_until(). */
+struct steady_clock : basic_clock<std::chrono::steady_clock, true> {
+    static time_point now() noexcept { return read(CLOCK_MONOTONIC); }
+};
+
+/* CLOCK_REALTIME. Its times are those of std::chrono::system_clock, in nanoseconds. */
+struct system_clock : basic_clock<std::chrono::system_clock, false> {
+    static time_point now() noexcept { return read(CLOCK_REALTIME); }
+};
+
+/*
+ * CLOCK_MONOTONIC at the last timer tick, usually at most 10 ms ago. It is behind steady_clock, so
+ * its times do not mix with those of another clock. to_steady() converts one, for wait_until().
+ */
+struct coarse_clock : basic_clock<coarse_clock, true> {
+    static time_point now() noexcept { return read(CLOCK_MONOTONIC_COARSE); }
+    static steady_clock::time_point to_steady(time_point time) noexcept
+    {
+        return steady_clock::time_point(time.time_since_epoch());
+    }
+};
+
+/* CLOCK_MONOTONIC, read from the CPU's counter as vdso_time_counter.h says. Its times do not mix. */
+struct counter_clock : basic_clock<counter_clock, true> {
+    static time_point now() noexcept
+    {
+        const std::int64_t nanoseconds = vdso_time_counter_monotonic();
+        if (nanoseconds < 0)
+            std::terminate();
+        return time_point(duration(nanoseconds));
+    }
+    static steady_clock::time_point to_steady(time_point time) noexcept
+    {
+        return steady_clock::time_point(time.time_since_epoch());
+    }
+};
+
+}
+
+#endif
