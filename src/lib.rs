@@ -83,6 +83,8 @@ extern crate std;
 struct Readme;
 
 mod arch;
+#[cfg(vdso_time_linux)]
+mod cause;
 mod choice;
 mod clocks;
 pub mod elf;
@@ -118,6 +120,7 @@ pub use sys::{
 #[cfg(vdso_time_linux)]
 #[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]
 pub use {
+    cause::{Cause, explain},
     clocks::{Boottime, MonotonicRaw, ProcessCpuTime, Tai, ThreadCpuTime},
     process::vdso,
     read_cost::{ReadCost, read_cost},

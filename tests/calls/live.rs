@@ -10,7 +10,7 @@ use test_support::functions::{assert_all_right, assert_clock_right};
 use test_support::{FUNCTIONS, PATHS, assert_bracketed, child, cpus, oracle};
 use vdso_time::__private::NATIVE;
 use vdso_time::vdso::{Functions, Vdso, VdsoFn};
-use vdso_time::{ClockId, Errno, ReadCost, Route, Timespec, syscall};
+use vdso_time::{Cause, ClockId, Errno, ReadCost, Route, Timespec, syscall};
 
 /// Shows that no reading is stale, so no clock goes back from one path to another (LTP's
 /// clock_gettime04, vdsotest's `verify`).
@@ -108,6 +108,48 @@ fn a_clock_that_only_the_kernel_answers_costs_a_system_call() {
         vdso_time::read_cost(ClockId::from_fd(1 << 20)),
         ReadCost::Unknown
     );
+}
+
+#[test]
+fn a_cause_is_the_one_of_the_clock_and_of_the_clock_source() {
+    let has_table = NATIVE.is_some();
+    let Some(counter) = oracle::counter_is_in_user_space() else {
+        return;
+    };
+    for (clock, causes) in [
+        (ClockId::from_raw(99), &[Cause::Refused][..]),
+        (
+            ClockId::THREAD_CPUTIME,
+            &[
+                Cause::ClockNotServed,
+                Cause::NoVdso,
+                Cause::NoFunction,
+                Cause::BlankedNames,
+            ],
+        ),
+        (
+            ClockId::MONOTONIC,
+            if counter {
+                // Its measurement can be disturbed, and each read is trapped in an emulator.
+                &[Cause::Fine, Cause::CannotTell, Cause::Unexplained]
+            } else {
+                &[
+                    Cause::CannotTell,
+                    Cause::NoVdso,
+                    Cause::NoFunction,
+                    Cause::BlankedNames,
+                    Cause::ClockSource,
+                    Cause::CounterDistrusted,
+                ]
+            },
+        ),
+    ] {
+        let cause = vdso_time::explain(clock);
+        assert!(
+            causes.contains(&cause) || (!has_table && cause == Cause::CannotTell),
+            "{clock}: {cause:?}"
+        );
+    }
 }
 
 /// Waits for a new second, which `CLOCK_REALTIME` reaches up to a timer tick before time(2) does.

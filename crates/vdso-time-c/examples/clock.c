@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/time.h>
 #include <time.h>
 
@@ -70,6 +71,13 @@ int main(void)
     check("cost of no clock", VDSO_TIME_COST_UNKNOWN, vdso_time_read_cost(99), VDSO_TIME_COST_UNKNOWN);
     check("cost of CPU time", VDSO_TIME_COST_SYSTEM_CALL, vdso_time_read_cost(CLOCK_PROCESS_CPUTIME_ID),
           VDSO_TIME_COST_SYSTEM_CALL);
+    char why[256] = "", cut[8] = "";
+    check("no clock is explained", VDSO_TIME_CAUSE_REFUSED, vdso_time_explain(99, why, sizeof why),
+          VDSO_TIME_CAUSE_REFUSED);
+    check("a sentence ends", '.', why[strlen(why) - 1], '.');
+    check("a text may be discarded", VDSO_TIME_CAUSE_REFUSED, vdso_time_explain(99, NULL, 0), VDSO_TIME_CAUSE_REFUSED);
+    vdso_time_explain(99, cut, sizeof cut);
+    check("a text is cut", 7, strlen(cut), 7);
 
     /* The thread stays on one CPU. */
     cpu_set_t one;

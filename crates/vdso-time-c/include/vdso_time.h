@@ -68,6 +68,52 @@ enum vdso_time_cost {
 };
 
 /**
+ * Why a read of a clock costs what it costs. The text of vdso_time_explain() says what to do.
+ */
+enum vdso_time_cause {
+  /**
+   * The vDSO answers in user space.
+   */
+  VDSO_TIME_CAUSE_FINE = 0,
+  /**
+   * A measurement was disturbed.
+   */
+  VDSO_TIME_CAUSE_CANNOT_TELL = 1,
+  /**
+   * The process has no vDSO.
+   */
+  VDSO_TIME_CAUSE_NO_VDSO = 2,
+  /**
+   * The kernel found no timer that user space can read (arm).
+   */
+  VDSO_TIME_CAUSE_BLANKED_NAMES = 3,
+  /**
+   * The vDSO's function is missing, or must not be called.
+   */
+  VDSO_TIME_CAUSE_NO_FUNCTION = 4,
+  /**
+   * The kernel has no such clock, or a sandbox denies it.
+   */
+  VDSO_TIME_CAUSE_REFUSED = 5,
+  /**
+   * No vDSO answers for this clock, or this kernel's does not.
+   */
+  VDSO_TIME_CAUSE_CLOCK_NOT_SERVED = 6,
+  /**
+   * The vDSO cannot read the kernel's clock source.
+   */
+  VDSO_TIME_CAUSE_CLOCK_SOURCE = 7,
+  /**
+   * The kernel does not trust the CPU's counter.
+   */
+  VDSO_TIME_CAUSE_COUNTER_DISTRUSTED = 8,
+  /**
+   * The clock source does not explain the system call.
+   */
+  VDSO_TIME_CAUSE_UNEXPLAINED = 9
+};
+
+/**
  * Seconds and microseconds, 16 bytes on every architecture.
  */
 struct vdso_timeval {
@@ -146,6 +192,16 @@ int vdso_time_is_fast(int32_t clock);
  * In one that denies them with an error, the cost is unknown.
  */
 enum vdso_time_cost vdso_time_read_cost(int32_t clock);
+
+/**
+ * Explains what a read of a clock by vdso_time_clock_gettime() costs, and writes a text for a log:
+ * why, and what to do. The text has at most `size` bytes with the final NUL; 256 are enough.
+ *
+ * It replaces a list of names of clock sources, because the cost is measured and a name only
+ * explains it. It makes at most 32 system calls clock_gettime(2), and opens two files of /sys if
+ * reads enter the kernel. Call it before a sandbox.
+ */
+enum vdso_time_cause vdso_time_explain(int32_t clock, char *text, size_t size);
 
 /**
  * Finds the vDSO and its functions, as the first call of any function does. Call it before a

@@ -6,7 +6,7 @@ use core::ptr;
 
 use vdso_time::LocateError;
 use vdso_time::vdso::{self, Vdso};
-use vdso_time::{ClockId, ReadCost, Timespec};
+use vdso_time::{Cause, ClockId, ReadCost, Timespec};
 
 use crate::{negative, store, store_time, symbol};
 
@@ -40,6 +40,32 @@ pub enum vdso_time_cost {
     FunctionCall = 1,
     /// About as much as a system call.
     SystemCall = 2,
+}
+
+/// Why a read of a clock costs what it costs. The text of vdso_time_explain() says what to do.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub enum vdso_time_cause {
+    /// The vDSO answers in user space.
+    Fine = 0,
+    /// A measurement was disturbed.
+    CannotTell = 1,
+    /// The process has no vDSO.
+    NoVdso = 2,
+    /// The kernel found no timer that user space can read (arm).
+    BlankedNames = 3,
+    /// The vDSO's function is missing, or must not be called.
+    NoFunction = 4,
+    /// The kernel has no such clock, or a sandbox denies it.
+    Refused = 5,
+    /// No vDSO answers for this clock, or this kernel's does not.
+    ClockNotServed = 6,
+    /// The vDSO cannot read the kernel's clock source.
+    ClockSource = 7,
+    /// The kernel does not trust the CPU's counter.
+    CounterDistrusted = 8,
+    /// The clock source does not explain the system call.
+    Unexplained = 9,
 }
 
 /// Returns the seconds since the Epoch, or a negative error. Like time(2), it changes with the
@@ -115,6 +141,35 @@ pub extern "C" fn vdso_time_read_cost(clock: i32) -> vdso_time_cost {
     }
 }
 
+/// Explains what a read of a clock by vdso_time_clock_gettime() costs, and writes a text for a log:
+/// why, and what to do. The text has at most `size` bytes with the final NUL; 256 are enough.
+///
+/// It replaces a list of names of clock sources, because the cost is measured and a name only
+/// explains it. It makes at most 32 system calls clock_gettime(2), and opens two files of /sys if
+/// reads enter the kernel. Call it before a sandbox.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vdso_time_explain(
+    clock: i32,
+    text: *mut c_char,
+    size: usize,
+) -> vdso_time_cause {
+    let cause = vdso_time::explain(ClockId::from_raw(clock));
+    // SAFETY: the caller passes null or room for `size` bytes.
+    unsafe { write_text(&cause, text, size) };
+    match cause {
+        Cause::Fine => vdso_time_cause::Fine,
+        Cause::NoVdso => vdso_time_cause::NoVdso,
+        Cause::BlankedNames => vdso_time_cause::BlankedNames,
+        Cause::NoFunction => vdso_time_cause::NoFunction,
+        Cause::Refused => vdso_time_cause::Refused,
+        Cause::ClockNotServed => vdso_time_cause::ClockNotServed,
+        Cause::ClockSource => vdso_time_cause::ClockSource,
+        Cause::CounterDistrusted => vdso_time_cause::CounterDistrusted,
+        Cause::Unexplained => vdso_time_cause::Unexplained,
+        _ => vdso_time_cause::CannotTell,
+    }
+}
+
 /// Finds the vDSO and its functions, as the first call of any function does. Call it before a
 /// sandbox.
 #[unsafe(no_mangle)]
@@ -178,13 +233,23 @@ pub unsafe extern "C" fn vdso_time_symbol(
 /// Returns the length of the whole text without the NUL, as snprintf(3) does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_routes(text: *mut c_char, size: usize) -> usize {
+    // SAFETY: the caller passes null or room for `size` bytes.
+    unsafe { write_text(&vdso_time::routes(), text, size) }
+}
+
+/// Writes a text, at most `size` bytes with the final NUL. Returns the length of the whole text
+/// without the NUL.
+///
+/// # Safety
+/// `text` must be null, or an address to which `size` bytes, or the whole text, can be written.
+unsafe fn write_text(what: &dyn fmt::Display, text: *mut c_char, size: usize) -> usize {
     let mut text = Text {
         to: text.cast(),
         size: if text.is_null() { 0 } else { size },
         length: 0,
     };
     // `Text` makes no error.
-    let _ = write!(text, "{}", vdso_time::routes());
+    let _ = write!(text, "{what}");
     if let Some(last) = text.size.checked_sub(1) {
         text.put(text.length.min(last), 0);
     }

@@ -58,6 +58,7 @@ extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
     black_box(syscall::getcpu().ok());
     black_box(vdso_time::routes());
     black_box(vdso_time::read_cost(clock));
+    black_box(vdso_time::explain(clock));
 
     instants(number);
     timespecs(number);

@@ -171,16 +171,12 @@ pub fn check<R: Copy + Into<Call>>(calls: &[R]) -> Result<(), Finding> {
         if worst_location(&check.measurements, None, &about) == Location::UserSpace {
             return Ok(());
         }
+        // Where nothing can be proved, a second check would fail and wait as well.
+        if check.unproved.is_some() {
+            return Verdict::new(Platform::look(), check, &about).into_result();
+        }
     }
-    let verdict = Verdict::of(&calls, &about, CALLS_OF_A_CHECK, false);
-    if verdict.location == Location::UserSpace {
-        return Ok(());
-    }
-    Err(Finding {
-        location: verdict.location,
-        cause: verdict.cause,
-        message: verdict.sentence,
-    })
+    Verdict::of(&calls, &about, CALLS_OF_A_CHECK, false).into_result()
 }
 
 /// How long a kernel gets to choose its clock source. gVisor takes 0.9 to 1.2 s.
@@ -218,6 +214,10 @@ impl Verdict {
         if !is_same_source || check.is_of_two_states() {
             check = Check::of(calls, on_each_cpu, is_timed);
         }
+        Self::new(platform, check, about)
+    }
+
+    fn new(platform: Platform, check: Check, about: &[Call]) -> Self {
         let location = worst_location(&check.measurements, platform.supervisor, about);
         let (cause, sentence) = verdict::verdict(&platform, &check, about);
         Self {
@@ -227,6 +227,17 @@ impl Verdict {
             cause,
             sentence,
         }
+    }
+
+    fn into_result(self) -> Result<(), Finding> {
+        if self.location == Location::UserSpace {
+            return Ok(());
+        }
+        Err(Finding {
+            location: self.location,
+            cause: self.cause,
+            message: self.sentence,
+        })
     }
 }
 

@@ -1,0 +1,325 @@
+//! [`explain`]: why a read of a clock costs what it costs, and what to do.
+
+#![forbid(unsafe_code)]
+
+use core::ffi::CStr;
+use core::{fmt, str};
+
+use crate::arch::ARCH;
+use crate::choice::FallbackReason;
+use crate::process::kernel::read_file;
+use crate::read_cost::{ReadCost, read_cost};
+use crate::routes::Route;
+use crate::sys::{calls, routes};
+use crate::types::ClockId;
+
+/// Declares the causes: the name that a program reads, why, and what to do.
+macro_rules! causes {
+    ($($(#[$doc:meta])+ $Cause:ident = $name:literal, $reason:literal, $advice:literal;)+) => {
+        /// Why a read of a clock costs what it costs here.
+        ///
+        /// `Display` writes the reason and the advice as a sentence each.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Cause {
+            $($(#[$doc])+ $Cause,)+
+        }
+
+        impl Cause {
+            // For the tests of the packages that use it.
+            #[doc(hidden)]
+            pub const ALL: &[Self] = &[$(Self::$Cause),+];
+
+            /// Returns the name, such as `clock-source`, which does not change.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$Cause => $name),+ }
+            }
+
+            /// Returns why the read costs what it costs, as a clause: "the vDSO cannot read ...".
+            #[must_use]
+            pub const fn reason(self) -> &'static str {
+                match self { $(Self::$Cause => $reason),+ }
+            }
+
+            /// Returns what to do, as a sentence.
+            #[must_use]
+            pub const fn advice(self) -> &'static str {
+                match self { $(Self::$Cause => $advice),+ }
+            }
+        }
+    };
+}
+
+causes! {
+    /// The vDSO answers in user space.
+    Fine = "fine",
+        "the vDSO answers in user space",
+        "There is nothing to do.";
+    /// The read stays in user space but costs as much as a system call. Only vdso-doctor sees it.
+    Slow = "slow",
+        "a hypervisor may trap reads of the counter",
+        "Choose another clock source, or read the clock less often.";
+    /// Nothing is known: a measurement was disturbed, nothing can be proved here, or libc answers.
+    CannotTell = "cannot-tell",
+        "it is unknown where the clock is read",
+        "Run vdso-doctor, which has a proof.";
+    /// An emulator answers, or valgrind, which hides the vDSO. Only vdso-doctor sees it.
+    Emulated = "emulated",
+        "an emulator answers instead of the kernel's vDSO",
+        "Run the program without it.";
+    /// The process has no vDSO.
+    NoVdso = "no-vdso",
+        "this process has no vDSO",
+        "Check the kernel's parameters, how it was built, and which program started this process.";
+    /// The kernel found no timer that user space can read (arm).
+    BlankedNames = "blanked-names",
+        "the kernel found no timer that user space can read, and blanked the names in its vDSO",
+        "Describe the generic timer in the device tree as arm,armv7-timer. Remove \
+         arm,cpu-registers-not-fw-configured only if the firmware sets the timer's registers on \
+         every CPU.";
+    /// The vDSO's function is missing, or must not be called.
+    NoFunction = "no-function",
+        "this kernel's vDSO does not have the function",
+        "A newer kernel may have it.";
+    /// The kernel has no such clock, or a sandbox denies it.
+    Refused = "refused",
+        "the kernel or a sandbox refuses the read",
+        "Use another clock, or allow the call in the sandbox.";
+    /// No vDSO answers for this clock, or this kernel's does not.
+    ClockNotServed = "clock-not-served",
+        "the vDSO does not have this clock",
+        "Use a clock that it has, such as CLOCK_MONOTONIC.";
+    /// Only the kernel can read the clock source, or it is the host's decision.
+    ClockSource = "clock-source",
+        "the vDSO cannot read the kernel's clock source",
+        "See current_clocksource and available_clocksource in \
+         /sys/devices/system/clocksource/clocksource0, and docs/CLOCK_SOURCES.md.";
+    /// The kernel does not trust the CPU's counter.
+    CounterDistrusted = "counter-distrusted",
+        "the kernel does not trust the CPU's counter",
+        "`sudo dmesg | grep -i -e tsc -e arch_timer -e clocksource` shows why.";
+    /// The kernel started a moment ago, and still measures the CPU's counter. Only vdso-doctor sees
+    /// it.
+    NotYet = "not-yet",
+        "this kernel started a moment ago and may still be measuring the CPU's counter",
+        "Look again in some seconds.";
+    /// The vDSO of gVisor, WSL 1 or user-mode Linux makes the system call. Only vdso-doctor sees it.
+    GuestKernel = "guest-kernel",
+        "the vDSO of gVisor, WSL 1 or user-mode Linux makes a system call",
+        "Read the clock less often.";
+    /// User space can read the clock source, but the vDSO does not.
+    Unexplained = "unexplained",
+        "the vDSO makes a system call, and the clock source does not explain it",
+        "Run vdso-doctor, which looks for more causes.";
+    /// Some reads of a clock entered the kernel, and some did not. Only vdso-doctor sees it.
+    Sometimes = "sometimes",
+        "the clock source changed, or not every CPU can read it",
+        "Look again.";
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}. {}", self.reason(), self.advice())
+    }
+}
+
+/// Explains what a read of this clock by [`clock_gettime`](crate::clock_gettime()) costs.
+///
+/// It replaces a list of clock sources' names, which is wrong somewhere: `kvm-clock` and `xen` are
+/// fast on one host and slow on another, and `arch_sys_counter` is arm's `tsc`. The cost is measured
+/// ([`read_cost`]), and a name only explains it.
+///
+/// The answer holds for this moment. The call takes some microseconds, makes at most 32 system calls
+/// clock_gettime(2), and reads two files of /sys if reads enter the kernel. So call it before a
+/// sandbox.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time::{Cause, ClockId, explain};
+///
+/// match explain(ClockId::MONOTONIC) {
+///     Cause::Fine | Cause::CannotTell => {}
+///     cause => eprintln!("warning: reads of the clock are slow: {cause}"),
+/// }
+/// ```
+#[must_use]
+pub fn explain(clock: ClockId) -> Cause {
+    if calls::clock_gettime(clock).is_err() {
+        return Cause::Refused;
+    }
+    match read_cost(clock) {
+        ReadCost::FunctionCall => return Cause::Fine,
+        ReadCost::Unknown => return Cause::CannotTell,
+        ReadCost::SystemCall => {}
+    }
+    match routes().clock_gettime {
+        Route::Vdso { .. } => {}
+        Route::Syscall { reason, .. } => return reason.into(),
+        _ => return Cause::CannotTell,
+    }
+    if is_in_no_vdso(clock) {
+        return Cause::ClockNotServed;
+    }
+    // The vDSO reads another clock, so it does not have this one.
+    if clock != ClockId::MONOTONIC && read_cost(ClockId::MONOTONIC) == ReadCost::FunctionCall {
+        return Cause::ClockNotServed;
+    }
+    let mut current = [0; LONGEST];
+    let mut available = [0; LONGEST];
+    Cause::of_clock_source(
+        ARCH.unwrap_or_default(),
+        read_names(CURRENT, &mut current),
+        read_names(AVAILABLE, &mut available),
+    )
+}
+
+/// Returns whether no kernel's vDSO reads this clock.
+fn is_in_no_vdso(clock: ClockId) -> bool {
+    let clocks = [
+        ClockId::PROCESS_CPUTIME,
+        ClockId::THREAD_CPUTIME,
+        ClockId::REALTIME_ALARM,
+        ClockId::BOOTTIME_ALARM,
+    ];
+    // A clock of a file descriptor, or the CPU time of another process or thread.
+    clock.as_raw() < 0 || clocks.contains(&clock)
+}
+
+const CURRENT: &CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
+const AVAILABLE: &CStr = c"/sys/devices/system/clocksource/clocksource0/available_clocksource";
+
+/// A kernel offers at most five or six names.
+const LONGEST: usize = 256;
+
+/// Returns the names in a file of sysfs, or none if it cannot be read.
+fn read_names<'a>(path: &CStr, bytes: &'a mut [u8; LONGEST]) -> &'a str {
+    let mut words = [0_usize; LONGEST / size_of::<usize>()];
+    if read_file(path, &mut words).is_err() {
+        return "";
+    }
+    let read = words.into_iter().flat_map(usize::to_ne_bytes);
+    for (byte, value) in bytes.iter_mut().zip(read) {
+        *byte = value;
+    }
+    let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    str::from_utf8(text).unwrap_or_default().trim()
+}
+
+impl From<FallbackReason> for Cause {
+    fn from(reason: FallbackReason) -> Self {
+        match reason {
+            FallbackReason::NoVdso(_) => Self::NoVdso,
+            FallbackReason::BlankedNames => Self::BlankedNames,
+            _ => Self::NoFunction,
+        }
+    }
+}
+
+/// The clock sources that the vDSO reads, whatever the host does.
+const READABLE: [&str; 7] = [
+    "tsc",
+    "arch_sys_counter",
+    "riscv_clocksource",
+    "tod",
+    "Constant",
+    "timebase",
+    "hyperv_clocksource_tsc_page",
+];
+
+/// The clock sources that the vDSO reads only if the hypervisor says that the counter is the same on
+/// all CPUs (`PVCLOCK_TSC_STABLE_BIT`).
+const READABLE_IF_STABLE: [&str; 2] = ["kvm-clock", "xen"];
+
+impl Cause {
+    /// Returns why the vDSO asks the kernel for the time of the clock source `current`, if it does.
+    ///
+    /// `available` are the clock sources on offer, separated by spaces, as sysfs lists them.
+    /// `architecture` is [`ARCH`](crate::ARCH). [`explain`] asks for this machine.
+    #[must_use]
+    pub fn of_clock_source(architecture: &str, current: &str, available: &str) -> Self {
+        if current.is_empty() {
+            return Self::Unexplained;
+        }
+        // The vDSO has no workaround for an erratum of arm's timer.
+        if current == "arch_sys_counter" {
+            return Self::CounterDistrusted;
+        }
+        if READABLE.contains(&current) {
+            return Self::Unexplained;
+        }
+        let is_better = |name: &str| READABLE.contains(&name) || READABLE_IF_STABLE.contains(&name);
+        let is_of_host = is_better(current) || current == "hyperv_clocksource_msr";
+        // A kernel that still reads this one is about to choose `tsc`.
+        let is_early = current == "tsc-early";
+        if is_of_host || is_early || available.split(' ').any(is_better) {
+            return Self::ClockSource;
+        }
+        // Every x86 CPU has a counter. The kernel offers it unless it found that it is wrong.
+        if architecture == "x86" || architecture == "x86_64" {
+            return Self::CounterDistrusted;
+        }
+        Self::ClockSource
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cause;
+
+    /// Machines on which a database's list of names, or its own measurement, was wrong. What
+    /// [`explain`](super::explain) measured there decides first: a name is asked for only where a
+    /// read enters the kernel.
+    #[test]
+    fn a_clock_source_alone_is_never_slow_and_each_has_its_advice() {
+        use Cause::{ClockSource, CounterDistrusted, Unexplained};
+        for (architecture, current, available, expected) in [
+            // valkey#4269, an arm64 server. Only an erratum of the timer makes its vDSO slow.
+            (
+                "aarch64",
+                "arch_sys_counter",
+                "arch_sys_counter",
+                CounterDistrusted,
+            ),
+            // ClickHouse#41111, a guest of KVM. The host decides whether its vDSO is slow.
+            ("x86_64", "kvm-clock", "kvm-clock tsc acpi_pm", ClockSource),
+            ("x86_64", "kvm-clock", "kvm-clock", ClockSource),
+            // redis#10604, EC2 under Xen.
+            ("x86_64", "xen", "xen tsc hpet acpi_pm", ClockSource),
+            ("x86_64", "hpet", "hpet tsc acpi_pm", ClockSource),
+            ("x86_64", "hpet", "hpet acpi_pm", CounterDistrusted),
+            ("x86", "acpi_pm", "acpi_pm", CounterDistrusted),
+            ("arm", "dmtimer", "dmtimer", ClockSource),
+            (
+                "x86_64",
+                "hyperv_clocksource_msr",
+                "hyperv_clocksource_msr",
+                ClockSource,
+            ),
+            ("x86_64", "jiffies", "tsc-early jiffies", CounterDistrusted),
+            // gVisor has no such file. An emulator shows the host's.
+            ("x86_64", "", "", Unexplained),
+            ("x86_64", "tsc", "tsc hpet acpi_pm", Unexplained),
+            (
+                "riscv64",
+                "riscv_clocksource",
+                "riscv_clocksource",
+                Unexplained,
+            ),
+        ] {
+            let seen = Cause::of_clock_source(architecture, current, available);
+            assert_eq!(seen, expected, "{current} of {available}");
+        }
+    }
+
+    #[test]
+    fn each_cause_has_a_name_a_clause_and_a_sentence() {
+        for cause in Cause::ALL {
+            let is_kebab_case = |letter: char| letter.is_ascii_lowercase() || letter == '-';
+            assert!(cause.name().chars().all(is_kebab_case), "{cause}");
+            assert!(!cause.reason().ends_with('.'), "{cause}");
+            assert!(cause.advice().ends_with('.'), "{cause}");
+        }
+    }
+}
