@@ -194,6 +194,7 @@ fn pages() -> io::Result<Vec<PathBuf>> {
     pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
     for page in [
         "README.md",
+        "crates/vdso-time-counter/README.md",
         "crates/vdso-time-criterion/README.md",
         "tools/vdso-time-kernel-runner/MATRIX.md",
     ] {

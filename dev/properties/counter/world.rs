@@ -184,13 +184,13 @@ impl World {
         seen
     }
 
-    fn counter(&self) -> u64 {
+    pub(crate) fn counter(&self) -> u64 {
         let (since, ticks) = self.counted.get();
         let passed = (self.now.get() - since) * u128::from(self.machine.get().hertz) / SECOND;
         ticks.wrapping_add(passed as u64)
     }
 
-    fn set_counter(&self, ticks: u64) {
+    pub(crate) fn set_counter(&self, ticks: u64) {
         self.counted.set((self.now.get(), ticks));
     }
 

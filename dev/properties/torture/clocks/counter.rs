@@ -1,0 +1,142 @@
+//! This project's clock: the engine of `crates/vdso-time-counter` itself.
+
+use std::rc::Rc;
+
+use super::Clock;
+use crate::engine::clock::CounterClock;
+use crate::engine::source::Source;
+use crate::engine::status::{Status, Unavailable};
+use crate::thread::{ClockSource, Thread};
+use crate::world::MICRO;
+
+/// The thread as the engine reads it.
+struct Machine {
+    thread: Rc<Thread>,
+    /// Whether the program called `trust_hypervisor()`.
+    trusts_hypervisor: bool,
+}
+
+impl Source for Machine {
+    fn ticks(&self) -> u64 {
+        self.thread.ticks()
+    }
+
+    fn ticks_ordered(&self) -> u64 {
+        self.thread.ticks_ordered()
+    }
+
+    fn monotonic(&self) -> Option<u64> {
+        Some(self.thread.monotonic())
+    }
+
+    fn realtime(&self) -> Option<i64> {
+        Some(self.thread.realtime())
+    }
+
+    fn raw(&self) -> Option<i64> {
+        Some(self.thread.raw())
+    }
+
+    /// Applies the rules of the crate's `machine/linux.rs`.
+    fn detect(&self) -> Result<(), Unavailable> {
+        if self.thread.clock_source.get() == ClockSource::Hpet {
+            return Err(Unavailable::ClockSource);
+        }
+        let is_trusted = self.is_paravirtual() && self.trusts_hypervisor;
+        if !self.thread.is_invariant.get() && !is_trusted {
+            return Err(Unavailable::NotInvariant);
+        }
+        self.thread.world.detect()
+    }
+
+    fn is_paravirtual(&self) -> bool {
+        self.thread.clock_source.get() == ClockSource::Kvm
+    }
+
+    fn stated_frequency(&self) -> Option<u64> {
+        (!self.thread.is_x86()).then_some(self.thread.hertz)
+    }
+}
+
+struct Counter(CounterClock<Machine>);
+
+impl Counter {
+    /// Reads until the counter was measured, or will not be used. A program need not wait for that:
+    /// the vDSO answers meanwhile.
+    fn new(thread: &Rc<Thread>, trusts_hypervisor: bool) -> Self {
+        let thread = Rc::clone(thread);
+        let world = Rc::clone(&thread.world);
+        let clock = CounterClock::new(Machine {
+            thread,
+            trusts_hypervisor,
+        });
+        for _ in 0..100_000 {
+            let is_read = clock.slow_monotonic().is_some();
+            if is_read && clock.state().status != Status::Calibrating {
+                break;
+            }
+            world.pass(MICRO);
+        }
+        Self(clock)
+    }
+
+    fn read(&self, ticks: fn(&Machine) -> u64) -> u64 {
+        if let Some(nanos) = self.0.monotonic(ticks) {
+            return nanos;
+        }
+        self.0.slow_monotonic().expect("no sandbox denies it")
+    }
+
+    fn says(&self) -> String {
+        self.0.state().status.to_string()
+    }
+}
+
+pub(super) struct Ordered(Counter);
+
+impl Clock for Ordered {
+    fn start(thread: &Rc<Thread>) -> Self {
+        Self(Counter::new(thread, false))
+    }
+
+    fn read(&self) -> u64 {
+        self.0.read(Source::ticks_ordered)
+    }
+
+    fn says(&self) -> String {
+        self.0.says()
+    }
+}
+
+pub(super) struct Unordered(Counter);
+
+impl Clock for Unordered {
+    fn start(thread: &Rc<Thread>) -> Self {
+        Self(Counter::new(thread, false))
+    }
+
+    fn read(&self) -> u64 {
+        self.0.read(Source::ticks)
+    }
+
+    fn says(&self) -> String {
+        self.0.says()
+    }
+}
+
+/// The ordered clock after `trust_hypervisor()`.
+pub(super) struct Trusting(Counter);
+
+impl Clock for Trusting {
+    fn start(thread: &Rc<Thread>) -> Self {
+        Self(Counter::new(thread, true))
+    }
+
+    fn read(&self) -> u64 {
+        self.0.read(Source::ticks_ordered)
+    }
+
+    fn says(&self) -> String {
+        self.0.says()
+    }
+}
