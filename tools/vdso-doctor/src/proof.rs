@@ -219,8 +219,8 @@ impl Check {
     /// Measures the costs, for the report.
     ///
     /// Where nothing could be proved, the doctor once concluded from the costs that a read likely
-    /// stays in user space. The exit status was the one of an unknown location all the same, and the
-    /// report shows the costs, so the doctor concludes nothing from them any more.
+    /// stays in user space. The exit status was the one of an unknown location all the same, and
+    /// the report shows the costs, so the doctor concludes nothing from them any more.
     fn time(&mut self, routes: &Routes) {
         let rounded = |value: f64| (value * 1e2).round() / 1e2;
         for measurement in &mut self.measurements {
