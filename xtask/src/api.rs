@@ -9,9 +9,9 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use fs_err as fs;
-use vdso_time_kernel_runner::toolchain::Compiler;
 use xshell::{Shell, cmd};
 
+use crate::rust::Rust;
 use crate::{tools, workspace};
 
 /// The last version that reads the JSON of rustdoc 1.85: format 37 adds one field to its format 36.
@@ -99,7 +99,7 @@ fn compare(sh: &Shell, name: &str, mut new: String, write: bool) -> Result<()> {
 fn rustdoc_json(sh: &Shell, package: &str) -> Result<PathBuf> {
     let folder = "api";
     // Stable compilers write JSON only if told to act as nightly.
-    let cargo = Compiler::oldest()?
+    let cargo = Rust::oldest(&[])?
         .cargo(sh, folder)
         .env("RUSTC_BOOTSTRAP", "1");
     let cargo = cargo.args([

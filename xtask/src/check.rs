@@ -5,9 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
-use vdso_time_kernel_runner::targets::TARGETS;
-use vdso_time_kernel_runner::toolchain::Compiler;
 
+use crate::rust::Rust;
 use crate::workspace;
 
 #[derive(Deserialize)]
@@ -25,15 +24,9 @@ struct Group {
 }
 
 pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
-    let is_named =
-        |triple: &&str| names.is_empty() || names.iter().any(|name| triple.contains(&**name));
     let Table { mut groups } = basic_toml::from_str(include_str!("check.toml"))?;
-    groups[0]
-        .targets
-        .extend(TARGETS.arches.iter().map(|arch| arch.triple));
-    groups[0].targets.dedup();
     for group in &mut groups {
-        group.targets.retain(is_named);
+        group.targets.retain(|triple| is_chosen(triple, names));
     }
     groups.retain(|group| !group.targets.is_empty());
     if groups.is_empty() {
@@ -42,40 +35,43 @@ pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
             names.join("` or `")
         );
     }
-    let compiler = Compiler::oldest()?;
-    let sh = workspace::shell()?;
-    for Group {
-        targets,
-        build_std,
-        checks,
-    } in &groups
-    {
+    for group in &groups {
+        group.check()?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns whether a target's name contains one of these words, if there are any.
+fn is_chosen(triple: &str, words: &[String]) -> bool {
+    words.is_empty() || words.iter().any(|word| triple.contains(&**word))
+}
+
+impl Group {
+    fn check(&self) -> Result<()> {
         // On WASM, this version of clippy does not see a `const`.
-        let mut flags = vec!["-Dwarnings -Aclippy::missing_const_for_thread_local".to_owned()];
-        match build_std {
+        let mut flags = "-Dwarnings -Aclippy::missing_const_for_thread_local".to_owned();
+        let rust = match self.build_std {
             Some(crates) => {
-                let sysroot = compiler.sysroot_to_check(targets, crates)?;
-                flags.push(format!("--sysroot={}", sysroot.display()));
+                let rust = Rust::to_check(crates, &self.targets)?;
+                flags += " --sysroot=";
+                flags += rust.get("SYSROOT");
+                rust
             }
-            None => targets
-                .iter()
-                .try_for_each(|triple| compiler.add_std(triple))?,
-        }
-        println!("{}", targets.join(" "));
-        for check in checks {
+            None => Rust::oldest(&self.targets)?,
+        };
+        let sh = workspace::shell()?;
+        println!("{}", self.targets.join(" "));
+        for check in &self.checks {
             println!("    {check}");
-            let cargo = compiler
-                .clippy(&sh, "check")
-                .env("RUSTFLAGS", flags.join(" "))
-                .args(["check", "--quiet"]);
-            let cargo = cargo.args(check.split(' '));
-            let cargo = targets
-                .iter()
-                .fold(cargo, |cargo, triple| cargo.args(["--target", triple]));
+            let mut cargo = rust.clippy(&sh, "check").env("RUSTFLAGS", &flags);
+            cargo = cargo.args(["check", "--quiet"]).args(check.split(' '));
+            for triple in &self.targets {
+                cargo = cargo.args(["--target", triple]);
+            }
             cargo
                 .run()
                 .context("`cargo xtask check TARGET` checks one target alone")?;
         }
+        Ok(())
     }
-    Ok(ExitCode::SUCCESS)
 }

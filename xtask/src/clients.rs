@@ -12,10 +12,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
 use serde_json::Value;
-use vdso_time_kernel_runner::{cache, step};
 use xshell::{Shell, cmd};
 
-use crate::workspace;
+use crate::workspace::{self, step};
 
 /// A published package with tests.
 struct Client {
@@ -277,7 +276,7 @@ impl Client {
 
 /// Compiles the package from our sources and its own tests.
 fn replace_sources(folder: &Path, ours: &Path, private: &str) -> Result<()> {
-    for ours in cache::entries(ours)?
+    for ours in workspace::entries(ours)?
         .iter()
         .filter(|path| path.extension() == Some(OsStr::new("rs")))
     {

@@ -1,8 +1,7 @@
 //! `cargo xtask dist`: an archive of each static program for each architecture, with its manual
 //! pages, completions and licences, and an archive of the library for C for each architecture.
 //!
-//! Each program runs in a root folder without libraries. So one that needs a library of the system
-//! fails here.
+//! A program that needs a library of the system fails here.
 //!
 //! An archive has the name and the layout that `cargo binstall` looks for without configuration:
 //! `NAME-TRIPLE-vVERSION.tar.gz` with `NAME-TRIPLE-vVERSION/NAME` in it.
@@ -12,21 +11,54 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Error, Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
-use vdso_time_kernel_runner::machine::Machine;
-use vdso_time_kernel_runner::setup::Setup;
 use xshell::{Shell, cmd};
 
-use crate::workspace;
+use crate::{runner, workspace};
 
-/// The architectures, and the programs that work there: vdso-who knows the registers of two.
-const ARCHES: [(&str, &[&str]); 5] = [
-    ("x86_64", &["vdso-doctor", "vdso-who"]),
-    ("aarch64", &["vdso-doctor", "vdso-who"]),
-    ("armv7", &["vdso-doctor"]),
-    ("i686", &["vdso-doctor"]),
-    ("riscv64", &["vdso-doctor"]),
+/// An architecture of the runner.
+struct Arch {
+    name: &'static str,
+    triple: &'static str,
+    /// The machine for which the library for C is built. Where this machine runs the architecture's
+    /// programs, the runner links them statically, and there is no static `cdylib`.
+    machine_of_library: &'static str,
+    /// The programs that work there: vdso-who knows the registers of two architectures.
+    programs: &'static [&'static str],
+}
+
+const ARCHES: [Arch; 5] = [
+    Arch {
+        name: "x86_64",
+        triple: "x86_64-unknown-linux-gnu",
+        machine_of_library: "x86_64",
+        programs: &["vdso-doctor", "vdso-who"],
+    },
+    Arch {
+        name: "aarch64",
+        triple: "aarch64-unknown-linux-gnu",
+        machine_of_library: "aarch64",
+        programs: &["vdso-doctor", "vdso-who"],
+    },
+    Arch {
+        name: "armv7",
+        triple: "armv7-unknown-linux-gnueabihf",
+        machine_of_library: "armv7",
+        programs: &["vdso-doctor"],
+    },
+    Arch {
+        name: "i686",
+        triple: "i686-unknown-linux-gnu",
+        machine_of_library: "i686@qemu-10",
+        programs: &["vdso-doctor"],
+    },
+    Arch {
+        name: "riscv64",
+        triple: "riscv64gc-unknown-linux-gnu",
+        machine_of_library: "riscv64",
+        programs: &["vdso-doctor"],
+    },
 ];
 
 /// The manual page and the completions of a program: the extension in its folder `pages`, and where
@@ -47,12 +79,12 @@ pub(crate) fn run() -> Result<ExitCode> {
     let dist = workspace::target().join("dist");
     sh.remove_path(&dist)?;
     sh.create_dir(&dist)?;
-    for (arch, programs) in ARCHES {
-        let built = Built::new(&sh, arch, programs)?;
-        for program in programs {
+    for arch in ARCHES {
+        let built = Built::new(arch)?;
+        for program in built.arch.programs {
             built.run_alone(&sh, program)?;
             built.pack(&sh, program, &dist)?;
-            println!("{program} for {arch}");
+            println!("{program} for {}", built.arch.name);
         }
         built.library(&sh, &dist)?;
     }
@@ -65,45 +97,39 @@ pub(crate) fn run() -> Result<ExitCode> {
 
 /// The programs of an architecture.
 struct Built {
-    machine: Machine,
-    setup: Setup,
-    folder: PathBuf,
+    arch: Arch,
+    directory: PathBuf,
 }
 
 impl Built {
-    fn new(sh: &Shell, arch: &str, programs: &[&str]) -> Result<Self> {
-        let machine: Machine = arch.parse().map_err(Error::msg)?;
-        let setup = Setup::new(&machine, "", Vec::new())?;
+    fn new(arch: Arch) -> Result<Self> {
         let target = workspace::target().join("dist-build");
+        let root = workspace::root();
         // The sources of other packages are in ~/.cargo.
-        let (root, home) = (workspace::root(), env::var("HOME")?);
-        let remap = format!(
-            "--remap-path-prefix={home}=~ --remap-path-prefix={}=.",
+        let home = env::var("HOME")?;
+        let flags = format!(
+            "-Ctarget-feature=+crt-static --remap-path-prefix={home}=~ --remap-path-prefix={}=.",
             root.display()
         );
-        setup
-            .cargo(sh)
+        let mut cargo = runner::on(arch.name)?;
+        cargo
             .args(["build", "--quiet", "--release", "--locked", "--bins"])
-            .args(
-                programs
-                    .iter()
-                    .map(|program| format!("--package={program}")),
-            )
-            .env("CARGO_TARGET_DIR", &target)
-            .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
-            .env("RUSTFLAGS", format!("-Ctarget-feature=+crt-static {remap}"))
-            .run()?;
-        let folder = target.join(machine.arch.triple).join("release");
-        Ok(Self {
-            machine,
-            setup,
-            folder,
-        })
+            .args(["--config", "profile.release.strip='symbols'"])
+            .arg("--target-dir")
+            .arg(&target)
+            .current_dir(root)
+            .env("RUSTFLAGS", flags);
+        for program in arch.programs {
+            cargo.args(["--package", program]);
+        }
+        runner::run(&mut cargo)?;
+        let directory = target.join(arch.triple).join("release");
+        Ok(Self { arch, directory })
     }
 
     /// Packs a program, and below `share` what belongs into a prefix such as /usr/local.
     fn pack(&self, sh: &Shell, program: &str, dist: &Path) -> Result<()> {
-        let triple = self.machine.arch.triple;
+        let triple = self.arch.triple;
         let name = format!("{program}-{triple}-v{}", workspace::VERSION);
         let folder = dist.join(&name);
         let write = |path: &str, text: String| -> Result<()> {
@@ -117,7 +143,7 @@ impl Built {
             Ok(fs::write(folder.join(path), text)?)
         };
         sh.create_dir(&folder)?;
-        sh.copy_file(self.folder.join(program), folder.join(program))?;
+        sh.copy_file(self.directory.join(program), folder.join(program))?;
         for [extension, path] in PAGES {
             let page =
                 workspace::root().join(format!("tools/{program}/pages/{program}.{extension}"));
@@ -141,15 +167,7 @@ impl Built {
 
     /// Packs the library for C. `cargo xtask on` is its Makefile's cargo.
     fn library(&self, sh: &Shell, dist: &Path) -> Result<()> {
-        let arch = self.machine.arch;
-        // Where this machine runs the architecture's programs, `on` links them statically, and
-        // there is no static `cdylib`.
-        let emulator = if self.machine.is_static() {
-            "@qemu-10"
-        } else {
-            ""
-        };
-        let cargo = format!("CARGO=cargo xtask on {}{emulator}", arch.name);
+        let cargo = format!("CARGO=cargo xtask on {}", self.arch.machine_of_library);
         let folders = [
             format!(
                 "CARGO_TARGET_DIR={}",
@@ -159,7 +177,7 @@ impl Built {
         ];
         // binutils' objcopy knows the formats of one architecture, LLVM's knows all.
         let target = [
-            format!("TARGET={}", arch.triple),
+            format!("TARGET={}", self.arch.triple),
             "OBJCOPY=llvm-objcopy".into(),
         ];
         cmd!(
@@ -173,20 +191,20 @@ impl Built {
         Ok(())
     }
 
-    /// Runs a program in the root folder of the programs, which has no library. A user namespace
-    /// needs no root.
+    /// Runs a program, which must need no library.
     fn run_alone(&self, sh: &Shell, program: &str) -> Result<()> {
-        let (folder, qemu) = (&self.folder, self.setup.plan.qemu.first());
-        // It is static, too.
-        qemu.map_or(Ok(()), |qemu| sh.copy_file(qemu, folder.join("qemu")))?;
-        let alone = cmd!(sh, "unshare --map-root-user --root={folder}").args(qemu.map(|_| "/qemu"));
-        let printed = alone
-            .arg(format!("/{program}"))
-            .arg("--version")
-            .quiet()
-            .read()?;
+        let path = self.directory.join(program);
+        let headers = cmd!(sh, "readelf --wide --program-headers --dynamic {path}");
+        let headers = headers.quiet().ignore_stderr().read()?;
         ensure!(
-            printed == format!("{program} {}", workspace::VERSION),
+            !headers.contains("INTERP") && !headers.contains("(NEEDED)"),
+            "{program} needs a library:\n{headers}"
+        );
+        let mut command = runner::command("run")?;
+        command.arg(self.arch.name).arg(path).arg("--version");
+        let printed = runner::read(&mut command)?;
+        ensure!(
+            printed == format!("{program} {}\n", workspace::VERSION),
             "{program} --version: {printed}"
         );
         Ok(())

@@ -7,11 +7,12 @@ mod check;
 mod clients;
 mod dist;
 mod licences;
-mod machines;
 mod matrix;
 mod package;
 mod paths;
 mod programs;
+mod runner;
+mod rust;
 mod tools;
 mod workspace;
 
@@ -19,17 +20,16 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use vdso_time_kernel_runner::machine::{self, Machine};
-use vdso_time_kernel_runner::{ENVIRONMENT, become_command, runner, toolchain};
 use xshell::Shell;
 
-/// Returns the end of the help of each command that takes a machine.
-fn help() -> String {
-    machine::syntax() + "\n\n" + ENVIRONMENT
-}
+use crate::runner::{NOT_FETCHED, NotFetched};
+use crate::rust::Rust;
+
+/// The end of the help.
+const MACHINES: &str = "`cargo run -p vdso-time-kernel-runner -- --help` lists the machines.";
 
 #[derive(Parser)]
-#[command(bin_name = "cargo xtask", about = "Runs the maintenance tasks of this repository.", after_help = help())]
+#[command(bin_name = "cargo xtask", about = "Runs the maintenance tasks of this repository.", after_help = MACHINES)]
 struct Arguments {
     #[command(subcommand)]
     task: Task,
@@ -43,21 +43,19 @@ enum Task {
         cargo_arguments: Vec<String>,
     },
     /// Run cargo for another architecture or kernel: `cargo xtask on aarch64@6.12 test`
-    #[command(after_help = help())]
     On {
-        machine: Machine,
+        machine: String,
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         cargo_arguments: Vec<String>,
     },
     /// Run the doctor and the tests of the core, the counter and the tools on every machine of the
     /// matrix, or on these. If no kernel of an architecture can be fetched, its tests run in QEMU's
     /// user mode
-    #[command(after_help = help())]
     Matrix {
         /// Update the rows in tools/vdso-time-kernel-runner/MATRIX.md
         #[arg(long)]
         write: bool,
-        machines: Vec<Machine>,
+        machines: Vec<String>,
     },
     /// Type-check and lint the library for other targets
     Check {
@@ -77,12 +75,11 @@ enum Task {
     },
     /// Compare the vDSO with the system call, here and on the machines of docs/BENCHMARKS.md, or on
     /// these
-    #[command(after_help = help())]
     Paths {
         /// Update the rows in docs/BENCHMARKS.md
         #[arg(long)]
         write: bool,
-        machines: Vec<Machine>,
+        machines: Vec<String>,
     },
     /// Check that every package is from crates.io, under a licence that deny.toml allows
     Licences {
@@ -99,28 +96,24 @@ enum Task {
         #[arg(long)]
         docs: bool,
     },
-    /// Run a program on a machine; cargo starts this
-    #[command(hide = true)]
-    Runner {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
-        words: Vec<String>,
-    },
 }
 
 fn run(task: Task) -> Result<ExitCode> {
     match task {
         Task::Msrv { cargo_arguments } => {
-            let compiler = toolchain::Compiler::oldest()?;
-            become_command(compiler.cargo(&Shell::new()?, "msrv").args(cargo_arguments))
+            let sh = Shell::new()?;
+            let cargo = Rust::oldest(&[])?.cargo(&sh, "msrv");
+            runner::become_command(cargo.args(cargo_arguments).into())
         }
         Task::On {
             machine,
             cargo_arguments,
         } => {
-            let setup = machines::setup(&machine)?;
-            become_command(setup.cargo_for(&Shell::new()?, &cargo_arguments))
+            let mut cargo = runner::on(&machine)?;
+            cargo.args(cargo_arguments);
+            runner::become_command(cargo)
         }
-        Task::Matrix { write, machines } => matrix::run(write, machines),
+        Task::Matrix { write, machines } => matrix::run(write, &machines),
         Task::Check { names } => check::run(&names),
         Task::Api { write } => api::run(write),
         Task::Clients { names } => clients::run(&names),
@@ -128,10 +121,19 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Dist => dist::run(),
         Task::Package { docs } => package::run(docs),
         Task::Licences { advisories } => licences::run(advisories),
-        Task::Runner { words } => Ok(runner::run_for_cargo(&words, None)),
     }
 }
 
 fn main() -> ExitCode {
-    vdso_time_kernel_runner::run(|| run(Arguments::parse().task))
+    let error = match run(Arguments::parse().task) {
+        Ok(code) => return code,
+        Err(error) => error,
+    };
+    if error.is::<NotFetched>() {
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        workspace::step(&format!("{} did not run: {error:#}", words.join(" ")));
+        return ExitCode::from(NOT_FETCHED);
+    }
+    workspace::step(&format!("{error:#}"));
+    ExitCode::FAILURE
 }

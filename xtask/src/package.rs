@@ -11,10 +11,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
 use serde_json::Value;
-use vdso_time_kernel_runner::targets::TARGETS;
-use vdso_time_kernel_runner::toolchain::Compiler;
 use xshell::{Shell, cmd};
 
+use crate::rust::Rust;
 use crate::{tools, workspace};
 
 /// What docs.rs builds for, unless a package says otherwise.
@@ -25,12 +24,12 @@ pub(crate) fn run(is_documented_for_all: bool) -> Result<ExitCode> {
     let name = |package: &Value| package["name"].as_str().map(String::from);
     let names: Vec<String> = packages.iter().filter_map(name).collect();
     unpack(&names)?;
-    let compiler = Compiler::oldest()?;
+    let rust = Rust::oldest(&[])?;
     for name in &names {
         let sh = Shell::new()?;
         sh.change_dir(folder().join(name));
         sh.remove_path("Cargo.lock")?;
-        let cargo = || compiler.cargo(&sh, "package-lowest");
+        let cargo = || rust.cargo(&sh, "package-lowest");
         // The option is unstable.
         let lock = cargo()
             .env("RUSTC_BOOTSTRAP", "1")
@@ -80,7 +79,6 @@ fn check_links() -> Result<()> {
 /// Builds the documentation of each library as docs.rs does, for this machine or for each of its
 /// targets, and reads the pages. rustdoc's warnings are errors.
 fn document(packages: &[Value], is_for_all: bool) -> Result<()> {
-    let (installed, oldest) = (Compiler::for_target(HOST)?, Compiler::oldest()?);
     let has_library = |package: &&Value| {
         let mut targets = package["targets"].as_array().into_iter().flatten();
         targets.any(|target| target["kind"][0] == "lib")
@@ -106,22 +104,17 @@ fn document(packages: &[Value], is_for_all: bool) -> Result<()> {
             .into_iter()
             .filter(|target| is_for_all || *target == HOST)
         {
-            if !TARGETS
-                .arches
-                .iter()
-                .any(|arch| arch.triple == target && arch.is_packaged())
-            {
-                oldest.add_std(target)?;
-            }
             // docs.rs has a nightly compiler. The oldest has no `doc(auto_cfg)`, so it shows no
             // conditions.
-            let (compiler, shown) = if target == HOST {
-                (&installed, "--cfg=docsrs -Dwarnings")
+            let cargo = if target == HOST {
+                let target = workspace::target().join("package-docs");
+                let cargo = workspace::cargo(&sh).env("CARGO_TARGET_DIR", target);
+                cargo.env("RUSTDOCFLAGS", "--cfg=docsrs -Dwarnings")
             } else {
-                (&oldest, "-Dwarnings")
+                let cargo = Rust::oldest(&[target])?.cargo(&sh, "package-docs");
+                cargo.env("RUSTDOCFLAGS", "-Dwarnings")
             };
-            let cargo = compiler.cargo(&sh, "package-docs");
-            let cargo = cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTDOCFLAGS", shown);
+            let cargo = cargo.env("RUSTC_BOOTSTRAP", "1");
             let cargo = cargo.args(["doc", "--quiet", "--lib", "--no-deps", "--target", target]);
             let cargo = cargo.args((settings["all-features"] == true).then_some("--all-features"));
             cargo

@@ -1,16 +1,14 @@
 //! `cargo xtask paths`: the vDSO's time as a multiple of the system call's, here and on machines
 //! that QEMU emulates.
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
-use anyhow::{Error, Result};
+use anyhow::Result;
 use vdso_time_benches::pages::Table;
-use vdso_time_kernel_runner::machine::Machine;
-use vdso_time_kernel_runner::step;
-use xshell::{Cmd, Shell};
 
 use crate::matrix::{self, quoted};
-use crate::{machines, workspace};
+use crate::runner;
+use crate::workspace::{self, step};
 
 /// The row of the machine that runs this.
 const HERE: &str = "this machine";
@@ -24,48 +22,42 @@ const MACHINES: [&str; 5] = [
     "x86_64@7",
 ];
 
-pub(crate) fn run(write: bool, named: Vec<Machine>) -> Result<ExitCode> {
-    let (sh, is_here) = (Shell::new()?, named.is_empty());
-    let usual = MACHINES
-        .iter()
-        .map(|name| name.parse::<Machine>().map_err(Error::msg));
+pub(crate) fn run(write: bool, named: Vec<String>) -> Result<ExitCode> {
+    let is_here = named.is_empty();
     let machines = if is_here {
-        usual.collect::<Result<_>>()?
+        MACHINES.map(str::to_owned).to_vec()
     } else {
         named
     };
     // The downloads, which a mirror may lack, come before the benches, which take minutes.
-    let setups = machines
-        .iter()
-        .map(machines::setup)
-        .collect::<Result<Vec<_>>>()?;
+    for machine in &machines {
+        let mut cargo = runner::on(machine)?;
+        runner::run(cargo.args(["bench", "--no-run", "--quiet", "--bench", "paths"]))?;
+    }
     let mut lines = Vec::new();
     if is_here {
-        lines.push(line(HERE, workspace::cargo(&sh))?);
+        let sh = workspace::shell()?;
+        lines.push(line(HERE, workspace::cargo(&sh).into())?);
     }
-    for (machine, setup) in machines.iter().zip(&setups) {
-        lines.push(line(&quoted(&machine.to_string()), setup.cargo(&sh))?);
+    for machine in &machines {
+        lines.push(line(&quoted(machine), runner::on(machine)?)?);
     }
-    let order: Vec<String> = [HERE.to_owned()]
-        .into_iter()
-        .chain(matrix::names().map(quoted))
-        .collect();
+    let mut order = vec![HERE.to_owned()];
+    order.extend(matrix::names().map(quoted));
     // One call of each function, and the other clocks of clock_gettime. One table is too wide.
-    let split = lines[0].1.len().div_ceil(2);
-    for (name, columns) in [
-        ("paths", 0..split),
-        ("paths-clocks", split..lines[0].1.len()),
-    ] {
-        let groups = lines[0].1[columns.clone()]
-            .iter()
-            .map(|(group, _)| group.as_str());
-        let mut table = Table::new(name, ["vDSO / system call"].into_iter().chain(groups));
-        for (machine, ratios) in &lines {
+    let all = lines[0].ratios.len();
+    let split = all.div_ceil(2);
+    for (name, columns) in [("paths", 0..split), ("paths-clocks", split..all)] {
+        let mut head = vec!["vDSO / system call"];
+        for (group, _) in &lines[0].ratios[columns.clone()] {
+            head.push(group);
+        }
+        let mut table = Table::new(name, head);
+        for line in &lines {
+            let ratios = &line.ratios[columns.clone()];
             table.add(
-                machine,
-                ratios[columns.clone()]
-                    .iter()
-                    .map(|(_, ratio)| Some(ratio.clone())),
+                &line.machine,
+                ratios.iter().map(|(_, ratio)| Some(ratio.clone())),
             );
         }
         table.show(write, &order)?;
@@ -73,36 +65,38 @@ pub(crate) fn run(write: bool, named: Vec<Machine>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A machine, and the groups of the bench with their ratios.
-type Line = (String, Vec<(String, String)>);
+/// What the bench printed on a machine.
+struct Line {
+    machine: String,
+    /// The groups of the bench, with their ratios.
+    ratios: Vec<(String, String)>,
+}
 
 /// Runs the bench.
 ///
 /// The two measurements of `--quick` are not enough on a busy machine. In an emulator the bench is
 /// short without it.
-fn line(machine: &str, cargo: Cmd<'_>) -> Result<Line> {
+fn line(machine: &str, mut cargo: Command) -> Result<Line> {
     step(&format!("measuring: {machine}"));
-    let cargo = cargo.args(["bench", "--bench", "paths", "--", "--noplot"]);
-    let output = cargo.env("VDSO_TIME_GUEST_TIMEOUT", "600").read()?;
-    // The two first columns: the group, and its ratio.
-    let ratio = |row: Vec<String>| {
-        let [group, ratio, ..] = row.as_slice() else {
-            return None;
-        };
-        Some((
-            group.trim_start_matches("clock_gettime/").to_owned(),
-            ratio.clone(),
-        ))
-    };
-    for busy in output.lines().filter(|line| line.starts_with("busy: ")) {
-        step(busy);
+    cargo
+        .args(["bench", "--bench", "paths", "--", "--noplot"])
+        .env("VDSO_TIME_GUEST_TIMEOUT", "600");
+    let output = runner::read(&mut cargo)?;
+    for line in output.lines() {
+        if line.starts_with("busy: ") {
+            step(line);
+        }
     }
-    Ok((
-        machine.to_owned(),
-        Table::parse("", &output)
-            .rows
-            .into_iter()
-            .filter_map(ratio)
-            .collect(),
-    ))
+    let mut ratios = Vec::new();
+    for row in Table::parse("", &output).rows {
+        // The two first columns: the group, and its ratio.
+        if let [group, ratio, ..] = row.as_slice() {
+            let group = group.trim_start_matches("clock_gettime/");
+            ratios.push((group.to_owned(), ratio.clone()));
+        }
+    }
+    Ok(Line {
+        machine: machine.to_owned(),
+        ratios,
+    })
 }

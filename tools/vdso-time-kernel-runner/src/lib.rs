@@ -1,12 +1,12 @@
-//! The parts of the program `vdso-time-kernel-runner`, for it and for this repository's
-//! `cargo xtask`. The program and its variables are the interface; these functions can change.
+//! The parts of the program `vdso-time-kernel-runner` and of the first process of its guests. The
+//! program and its variables are the interface; these functions can change.
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 #![allow(
     missing_docs,
     clippy::missing_errors_doc,
     clippy::must_use_candidate,
-    reason = "only this repository uses the library"
+    reason = "only the program uses the library"
 )]
 
 #[cfg(feature = "host")]

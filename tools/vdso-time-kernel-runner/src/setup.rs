@@ -28,13 +28,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Fetches and builds what is missing. The flags and the variables of the programs are added to
-    /// those that the machine needs.
-    pub fn new(
-        machine: &Machine,
-        rustflags: &str,
-        environment: Vec<(String, String)>,
-    ) -> Result<Self> {
+    /// Fetches and builds what is missing.
+    pub fn new(machine: &Machine) -> Result<Self> {
         let arch = machine.arch;
         let is_foreign = arch.name != env::consts::ARCH;
         // The downloads, which a mirror may lack, come before the compilation, which takes minutes.
@@ -51,7 +46,7 @@ impl Setup {
             compiler,
             target_folder,
             variables: Vec::new(),
-            shared_rustflags: all_rustflags(machine, rustflags),
+            shared_rustflags: shared_rustflags(machine),
             plan: Plan::default(),
         };
         setup.set("CARGO_BUILD_TARGET", arch.triple);
@@ -115,7 +110,6 @@ impl Setup {
                 .environment
                 .push(("VDSO_TIME_EMULATED".into(), what.into()));
         }
-        setup.plan.environment.extend(environment);
         setup.set(PLAN_VARIABLE, serde_json::to_string(&setup.plan)?);
         if machine.runner != Runner::Native {
             // cargo splits a runner at spaces, which a path may contain. So it is found by PATH.
@@ -232,9 +226,9 @@ fn boot_plan(
     })
 }
 
-fn all_rustflags(machine: &Machine, more: &str) -> String {
+fn shared_rustflags(machine: &Machine) -> String {
     let inherited = env::var("RUSTFLAGS").unwrap_or_default();
-    [&inherited, machine.arch.rustflags, more].join(" ")
+    format!("{inherited} {}", machine.arch.rustflags)
 }
 
 /// Returns the environment variable of a target's setting in cargo.

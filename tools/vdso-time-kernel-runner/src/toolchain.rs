@@ -71,7 +71,7 @@ impl Compiler {
 
     /// Makes a sysroot with these crates of the standard library, as far as `cargo check` needs
     /// them.
-    pub fn sysroot_to_check(&self, triples: &[&str], crates: &str) -> Result<PathBuf> {
+    pub fn sysroot_to_check(&self, triples: &[String], crates: &str) -> Result<PathBuf> {
         let tree = self
             .tree
             .as_deref()
@@ -154,24 +154,35 @@ impl Compiler {
             .env("CARGO_TARGET_DIR", workspace::target().join(target_folder))
     }
 
-    /// Returns [`cargo`](Self::cargo) with Clippy for the packages of the workspace.
-    pub fn clippy<'a>(&self, sh: &'a Shell, target_folder: &str) -> Cmd<'a> {
-        let driver = self.program("clippy-driver");
-        self.cargo(sh, target_folder)
-            .env("RUSTC_WORKSPACE_WRAPPER", driver)
+    /// Returns the variables with which cargo uses this compiler, and where its Clippy is.
+    pub fn variables(&self) -> Vec<(&'static str, PathBuf)> {
+        let mut variables = vec![
+            ("RUSTC", self.program("rustc")),
+            ("RUSTDOC", self.program("rustdoc")),
+            ("CLIPPY_DRIVER", self.program("clippy-driver")),
+        ];
+        if let Some(path) = self.library_path() {
+            variables.push(("LD_LIBRARY_PATH", path.into()));
+        }
+        variables
     }
 
-    /// Debian's compiler does not find its shared libraries itself.
     fn with_libraries<'a>(&self, command: Cmd<'a>) -> Cmd<'a> {
-        let Some(tree) = &self.tree else {
-            return command.quiet();
-        };
+        match self.library_path() {
+            Some(path) => command.env("LD_LIBRARY_PATH", path).quiet(),
+            None => command.quiet(),
+        }
+    }
+
+    /// Returns where the shared libraries are. Debian's compiler does not find its own.
+    fn library_path(&self) -> Option<OsString> {
+        let tree = self.tree.as_ref()?;
         let mut path = OsString::from(tree.join(format!("usr/lib/{ARCH}-linux-gnu")));
         if let Some(inherited) = env::var_os("LD_LIBRARY_PATH") {
             path.push(":");
             path.push(inherited);
         }
-        command.env("LD_LIBRARY_PATH", path).quiet()
+        Some(path)
     }
 }
 

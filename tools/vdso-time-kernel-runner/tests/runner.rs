@@ -1,8 +1,9 @@
 //! The runner as cargo starts it: what passes through it, and when it ends a program.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Runs natively.
 const NATIVE: &str = r#"{"qemu": []}"#;
@@ -49,6 +50,25 @@ fn output_and_status_pass_through() {
         run("emulator", emulator, "60", &["/bin/p", "--x"]).1,
         "an emulator /bin/p --x\n"
     );
+}
+
+#[test]
+fn each_program_of_a_list_runs_and_its_status_is_printed() {
+    let list = "[\"/bin/sh\", \"-c\", \"echo one; exit 3\"]\n[\"/bin/echo\", \"two\"]\n";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vdso-time-kernel-runner"));
+    command.args(["run-all", std::env::consts::ARCH]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(list.as_bytes()).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text, "one\n\n[exit 3] /bin/sh\ntwo\n\n[exit 0] /bin/echo\n");
 }
 
 #[test]

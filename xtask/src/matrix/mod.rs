@@ -4,28 +4,29 @@ mod row;
 mod table;
 
 use std::fs::File;
-use std::io::Read as _;
-use std::process::ExitCode;
+use std::io::Write as _;
+use std::process::{ExitCode, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
 
-use anyhow::{Error, Result};
+use anyhow::{Context as _, Result};
 use fs_err as fs;
-use vdso_time_kernel_runner::machine::{EMULATOR, Machine};
-use vdso_time_kernel_runner::runner::Run;
-use vdso_time_kernel_runner::{NOT_FETCHED, NotFetched, step};
+use serde_json::json;
 
-use crate::programs::programs;
-use crate::workspace;
+use crate::programs::{Program, programs};
+use crate::runner::{self, NOT_FETCHED, NotFetched};
+use crate::workspace::{self, step};
 use row::Row;
 pub(crate) use table::quoted;
+
+/// QEMU's user mode, which runs the programs of an architecture for which there is no kernel.
+const EMULATOR: &str = "qemu-10";
 
 /// Each guest has half a gigabyte of memory.
 const MOST_AT_ONCE: usize = 8;
 
-/// How long a program may run, on a busy machine.
-const LIMIT: Duration = Duration::from_secs(600);
+/// The seconds that a program may run, on a busy machine.
+const LIMIT: &str = "600";
 
 /// cargo builds for one machine at a time.
 static BUILDING: Mutex<()> = Mutex::new(());
@@ -39,63 +40,63 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Runs the programs on a machine.
-fn run_on(machine: &Machine) -> Row {
+fn run_on(machine: &str) -> Row {
     let mut row = Row {
-        machine: machine.to_string(),
+        machine: machine.to_owned(),
         ..Row::default()
     };
     if let Err(error) = fill(&mut row, machine) {
-        let why = format!("{error:#}");
         if error.is::<NotFetched>() {
-            step(&format!("{machine} did not run: {why}"));
-            row.not_fetched = Some(why);
+            step(&format!("{machine} did not run: {error:#}"));
+            row.is_fetched = false;
             return row;
         }
-        row.errors.push(why);
+        row.errors.push(format!("{error:#}"));
     }
-    let counts = format!(
-        "{} passed, {} failed, {} not run",
+    let cause = row.doctor["cause"].as_str().unwrap_or("no doctor");
+    step(&format!(
+        "{machine:<26} {} passed, {} failed, {} not run; {cause}",
         row.passed,
         row.failed(),
         row.not_run
-    );
-    let cause = row.doctor["cause"].as_str().unwrap_or("no doctor");
-    step(&format!("{:<26} {counts}; {cause}", row.machine));
+    ));
     row
 }
 
-fn fill(row: &mut Row, machine: &Machine) -> Result<()> {
+/// Builds the programs, runs them, and adds what they print.
+fn fill(row: &mut Row, machine: &str) -> Result<()> {
     let turn = lock(&BUILDING);
-    let setup = crate::machines::setup(machine)?;
-    let programs = programs(machine, &setup)?;
+    let programs = programs(machine)?;
     drop(turn);
-    let folder = workspace::target().join("matrix");
-    fs::create_dir_all(&folder)?;
-    let [out, err] = ["out", "err"].map(|name| folder.join(format!("{machine}.{name}")));
-    let mut plan = setup.plan;
-    let folder = workspace::root();
-    plan.environment
-        .push(("CARGO_MANIFEST_DIR".into(), folder.display().to_string()));
-    let path = out;
-    let (out, err) = (File::create(&path)?, File::create(err)?);
-    let mut output = File::open(path)?;
-    Run {
-        limit: LIMIT,
-        folder,
-        out,
-        err,
-        ..Run::new(&plan, &programs)?
+    let directory = workspace::target().join("matrix");
+    fs::create_dir_all(&directory)?;
+    let out = directory.join(format!("{machine}.out"));
+    let err = directory.join(format!("{machine}.err"));
+    let mut command = runner::command("run-all")?;
+    runner::set_environment(&mut command, machine);
+    command
+        .arg(machine)
+        .current_dir(workspace::root())
+        .env("CARGO_MANIFEST_DIR", workspace::root())
+        .env("VDSO_TIME_GUEST_TIMEOUT", LIMIT)
+        .stdin(Stdio::piped())
+        .stdout(File::create(&out)?)
+        .stderr(File::create(&err)?);
+    let mut child = command.spawn()?;
+    let mut list = child.stdin.take().context("standard input is a pipe")?;
+    for Program {
+        path, arguments, ..
+    } in &programs
+    {
+        let mut words = vec![path];
+        words.extend(arguments);
+        writeln!(list, "{}", json!(words))?;
     }
-    .run(|program, code| {
-        let mut text = Vec::new();
-        row.errors.extend(
-            output
-                .read_to_end(&mut text)
-                .err()
-                .map(|error| error.to_string()),
-        );
-        row.add(&program.name, code, &String::from_utf8_lossy(&text));
-    })
+    drop(list);
+    let status = child.wait()?;
+    let output = fs::read(out)?;
+    row.add_all(&programs, &String::from_utf8_lossy(&output));
+    runner::check(&command, status).with_context(|| fs::read_to_string(err).unwrap_or_default())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -103,51 +104,53 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Returns the emulators of the architectures for which no machine could be fetched.
-fn stand_ins(rows: &[Row]) -> Vec<Machine> {
-    let has_run = |arch| {
-        rows.iter()
-            .any(|row| row.arch() == arch && row.not_fetched.is_none())
-    };
-    let mut names: Vec<String> = rows
-        .iter()
-        .filter(|row| !has_run(row.arch()))
-        .map(|row| format!("{}@{EMULATOR}", row.arch()))
-        .filter(|name| rows.iter().all(|row| row.machine != *name))
-        .collect();
+fn stand_ins(rows: &[Row]) -> Vec<String> {
+    let mut names = Vec::new();
+    for row in rows {
+        let has_run = rows
+            .iter()
+            .any(|other| other.arch() == row.arch() && other.is_fetched);
+        let name = format!("{}@{EMULATOR}", row.arch());
+        let was_tried = rows.iter().any(|other| other.machine == name);
+        if !has_run && !was_tried && !names.contains(&name) {
+            names.push(name);
+        }
+    }
     names.sort_unstable();
-    names.dedup();
-    names.iter().filter_map(|name| name.parse().ok()).collect()
+    names
 }
 
-pub(crate) fn run(write: bool, named: Vec<Machine>) -> Result<ExitCode> {
-    let listed = names().map(|name| name.parse::<Machine>().map_err(Error::msg));
+pub(crate) fn run(write: bool, named: &[String]) -> Result<ExitCode> {
     let machines = if named.is_empty() {
-        listed.collect::<Result<_>>()?
+        names().map(str::to_owned).collect()
     } else {
-        named
+        named.to_vec()
     };
     let mut rows = run_all(&machines);
     rows.extend(run_all(&stand_ins(&rows)));
     let all = rows.len();
-    rows.retain(|row| row.not_fetched.is_none());
+    rows.retain(|row| row.is_fetched);
     table::show(&rows, write)?;
-    let failed: Vec<&Row> = rows.iter().filter(|row| row.failed() > 0).collect();
-    for Row {
-        machine, errors, ..
-    } in &failed
-    {
-        println!("\nfailed on {machine} (output: target/matrix/{machine}.out):");
-        println!("- {}", errors.join("\n- "));
+    let mut has_failed = false;
+    for row in &rows {
+        if row.failed() > 0 {
+            has_failed = true;
+            let machine = &row.machine;
+            println!("\nfailed on {machine} (output: target/matrix/{machine}.out):");
+            println!("- {}", row.errors.join("\n- "));
+        }
     }
-    Ok(match (failed.is_empty(), rows.len() == all) {
-        (false, _) => ExitCode::FAILURE,
-        (true, false) => ExitCode::from(NOT_FETCHED),
-        (true, true) => ExitCode::SUCCESS,
-    })
+    if has_failed {
+        return Ok(ExitCode::FAILURE);
+    }
+    if rows.len() < all {
+        return Ok(ExitCode::from(NOT_FETCHED));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Runs as many machines at a time as there are processors: each keeps one busy.
-fn run_all(machines: &[Machine]) -> Vec<Row> {
+fn run_all(machines: &[String]) -> Vec<Row> {
     let queue = Mutex::new(machines.iter());
     let rows = Mutex::new(Vec::new());
     let next = || lock(&queue).next();
@@ -157,21 +160,23 @@ fn run_all(machines: &[Machine]) -> Vec<Row> {
             lock(&rows).push(row);
         }
     };
-    let workers = thread::available_parallelism().map_or(1, |count| count.get().min(MOST_AT_ONCE));
-    thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..processors.min(MOST_AT_ONCE) {
+            scope.spawn(work);
+        }
+    });
     rows.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Machine, Row, names, stand_ins};
+    use super::{Row, names, stand_ins};
 
     #[test]
-    fn each_machine_is_listed_once_by_its_name() {
+    fn each_machine_is_listed_once() {
         let all: Vec<&str> = names().collect();
         for (at, name) in all.iter().enumerate() {
-            let machine = name.parse::<Machine>().map(|machine| machine.to_string());
-            assert_eq!(machine.as_deref(), Ok(*name));
             assert!(!all[..at].contains(name), "{name} is listed twice");
         }
     }
@@ -180,7 +185,7 @@ mod tests {
     fn an_architecture_that_has_not_run_runs_in_the_emulator() {
         let row = |machine: &str, is_fetched: bool| Row {
             machine: machine.into(),
-            not_fetched: (!is_fetched).then(String::new),
+            is_fetched,
             ..Row::default()
         };
         let rows = [
@@ -191,7 +196,6 @@ mod tests {
             row("s390x@qemu-10", false),
             row("aarch64@7", true),
         ];
-        let names: Vec<String> = stand_ins(&rows).iter().map(ToString::to_string).collect();
-        assert_eq!(names, ["riscv64@qemu-10"]);
+        assert_eq!(stand_ins(&rows), ["riscv64@qemu-10"]);
     }
 }

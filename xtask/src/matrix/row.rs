@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::programs::DOCTOR;
+use crate::programs::{DOCTOR, Program};
+use crate::runner;
 
-#[derive(Default)]
 pub(super) struct Row {
     pub(super) machine: String,
     pub(super) doctor: Value,
@@ -13,14 +13,46 @@ pub(super) struct Row {
     pub(super) not_run: usize,
     /// Programs that failed or did not run to their end.
     pub(super) errors: Vec<String>,
-    /// Why the machine did not run: its packages could not be fetched.
-    pub(super) not_fetched: Option<String>,
+    /// Whether the machine's packages could be fetched.
+    pub(super) is_fetched: bool,
+}
+
+impl Default for Row {
+    fn default() -> Self {
+        Self {
+            machine: String::new(),
+            doctor: Value::Null,
+            passed: 0,
+            failed_tests: 0,
+            not_run: 0,
+            errors: Vec::new(),
+            is_fetched: true,
+        }
+    }
 }
 
 impl Row {
     /// Returns the name of the architecture.
     pub(super) fn arch(&self) -> &str {
-        self.machine.split('@').next().unwrap_or_default()
+        runner::arch(&self.machine)
+    }
+
+    /// Adds what the programs printed, one after the other. After each of them, the runner printed
+    /// a line `[exit STATUS] PATH`.
+    pub(super) fn add_all(&mut self, programs: &[Program], output: &str) {
+        let mut text = String::new();
+        for line in output.lines() {
+            let ended = programs
+                .iter()
+                .find_map(|program| Some((program, status(line, &program.path)?)));
+            if let Some((program, status)) = ended {
+                self.add(&program.name, status, &text);
+                text.clear();
+            } else {
+                text += line;
+                text.push('\n');
+            }
+        }
     }
 
     /// Returns the number of failures. A program that fails without naming a test counts as one.
@@ -49,32 +81,39 @@ impl Row {
 
     /// Adds the counts in the last line of a test program. `None` if there is no such line.
     fn add_tests(&mut self, out: &str) -> Option<()> {
-        let result = out
-            .trim_end()
-            .lines()
-            .next_back()?
-            .strip_prefix("test result: ")?;
-        let count = |word| {
-            let mut parts = result.split([';', '.']).map(str::trim);
-            parts
-                .find_map(|part| part.strip_suffix(word))?
-                .trim()
-                .parse::<usize>()
-                .ok()
-        };
-        self.passed += count("passed")?;
-        self.failed_tests += count("failed")?;
-        self.not_run += out
-            .lines()
-            .filter(|line| line.contains("not run here: "))
-            .count();
+        let last = out.trim_end().lines().next_back()?;
+        let result = last.strip_prefix("test result: ")?;
+        self.passed += count(result, "passed")?;
+        self.failed_tests += count(result, "failed")?;
+        let skips = out.lines().filter(|line| line.contains("not run here: "));
+        self.not_run += skips.count();
         Some(())
+    }
+}
+
+/// Returns the number before a word of `ok. 3 passed; 0 failed; ..`.
+fn count(result: &str, word: &str) -> Option<usize> {
+    for part in result.split([';', '.']) {
+        if let Some(number) = part.trim().strip_suffix(word) {
+            return number.trim().parse().ok();
+        }
+    }
+    None
+}
+
+/// Returns the status in a line `[exit STATUS] PATH`, if it is this program's.
+fn status(line: &str, path: &str) -> Option<u8> {
+    let (status, ended) = line.strip_prefix("[exit ")?.split_once("] ")?;
+    if ended == path {
+        status.parse().ok()
+    } else {
+        None
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Row;
+    use super::{DOCTOR as DOCTOR_NAME, Program, Row};
 
     const DOCTOR: &str = r#"{"kernel": "6.1", "cause": "fine"}"#;
     const GOOD: &str = "running 3 tests\nnot run here: no valgrind\n\ntest result: ok. 3 passed; 0 failed; \
@@ -125,5 +164,28 @@ mod tests {
                 row.errors
             );
         }
+    }
+    #[test]
+    fn what_the_runner_prints_is_split_by_program() {
+        let program = |name: &str| Program {
+            name: name.to_owned(),
+            path: format!("/target/{name}-1"),
+            arguments: Vec::new(),
+        };
+        let output = format!(
+            "{DOCTOR}\n[exit 0] /target/doctor-1\n{GOOD}\n[exit 0] /target/live-1\n{BAD}\n[exit 101] /target/bad-1\n"
+        );
+        let mut row = Row::default();
+        row.add_all(
+            &[program(DOCTOR_NAME), program("live"), program("bad")],
+            &output,
+        );
+        assert_eq!(row.doctor["cause"], "fine");
+        assert_eq!([row.passed, row.failed(), row.not_run], [5, 1, 1]);
+        assert!(
+            row.errors[0].starts_with("bad: status 101"),
+            "{:?}",
+            row.errors
+        );
     }
 }

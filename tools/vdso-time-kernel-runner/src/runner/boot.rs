@@ -304,7 +304,6 @@ mod tests {
 
     fn listen_to(receiver: &Receiver<Vec<u8>>, limit: Duration, out: &str) -> Outcome {
         let programs = [Program {
-            name: String::new(),
             path: "/p".into(),
             arguments: Vec::new(),
         }];

@@ -9,9 +9,9 @@ mod named;
 
 use std::env;
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead};
 use std::os::fd::AsFd as _;
-use std::path::PathBuf;
+use std::path::{self, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -56,10 +56,23 @@ pub struct Plan {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
-    /// The name of the target.
-    pub name: String,
     pub path: String,
     pub arguments: Vec<String>,
+}
+
+impl Program {
+    /// Creates a program from its path and its arguments.
+    fn new(words: &[String]) -> Result<Self> {
+        let (path, arguments) = words.split_first().context("no program is given")?;
+        let path = path::absolute(path)?
+            .to_str()
+            .context("the program's path is not UTF-8")?
+            .to_owned();
+        Ok(Self {
+            path,
+            arguments: arguments.into(),
+        })
+    }
 }
 
 /// Programs to run one after the other, in one boot of a kernel.
@@ -182,6 +195,18 @@ pub fn run_for_cargo(words: &[String], plan: Option<Plan>) -> ExitCode {
     }
 }
 
+/// Runs programs one after the other. Each line of the list is a program with its arguments, in
+/// JSON. Prints a line with its status after each.
+pub fn run_all(plan: &Plan, list: impl BufRead) -> Result<()> {
+    set_parent_process_death_signal(Some(Signal::TERM))?;
+    let mut programs = Vec::new();
+    for line in list.lines() {
+        let words: Vec<String> = serde_json::from_str(&line?)?;
+        programs.push(Program::new(&words)?);
+    }
+    Run::new(plan, &programs)?.run(|program, code| println!("\n[exit {code}] {}", program.path))
+}
+
 fn inherited_plan() -> Result<Plan> {
     let plan = env::var(PLAN_VARIABLE)
         .with_context(|| format!("{PLAN_VARIABLE} is not set; `on MACHINE` sets it"))?;
@@ -191,16 +216,7 @@ fn inherited_plan() -> Result<Plan> {
 fn try_run_for_cargo(words: &[String], plan: Option<Plan>) -> Result<u8> {
     set_parent_process_death_signal(Some(Signal::TERM))?;
     let plan = plan.map_or_else(inherited_plan, Ok)?;
-    let (path, arguments) = words.split_first().context("no program is given")?;
-    let path = std::path::absolute(path)?
-        .to_str()
-        .context("the program's path is not UTF-8")?
-        .to_owned();
-    let program = Program {
-        name: String::new(),
-        path,
-        arguments: arguments.into(),
-    };
+    let program = Program::new(words)?;
     let mut code = RUNNER_FAILED;
     Run::new(&plan, &[program])?.run(|_, ended| code = ended)?;
     Ok(code)
