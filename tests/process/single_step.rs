@@ -91,7 +91,7 @@ mod native {
                 ForkResult::Parent { child } => {
                     assert_eq!(
                         child::wait(child, child::LIMIT / 2),
-                        child::WELL,
+                        child::SUCCESS,
                         "{name} at {at:#x}"
                     );
                 }

@@ -10,7 +10,7 @@
 
 use std::env::consts::ARCH;
 
-use test_support::child::{self, End, WELL};
+use test_support::child::{self, End, SUCCESS};
 use test_support::filter::{self, ALLOW, Action, KILL_PROCESS};
 use test_support::functions::Function;
 use test_support::nix::sys::signal::Signal;
@@ -145,7 +145,7 @@ fn no_read_is_caught_with_a_vdso_or_without_one() {
             let end = end(release, ALLOW, has_vdso, read);
             let is_old_list = IS_LINUX_ORDER && release < 11 && end == CAUGHT;
             assert!(
-                end == WELL || is_old_list,
+                end == SUCCESS || is_old_list,
                 "{name}, Android {release}, {has_vdso}: {end:?}"
             );
         }

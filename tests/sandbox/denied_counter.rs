@@ -6,7 +6,7 @@
 
 use std::ffi::c_int;
 
-use test_support::child::{self, End, WELL};
+use test_support::child::{self, End, SUCCESS};
 use test_support::nix::sys::signal::{Signal, raise};
 use test_support::{not_run_here, oracle, signals};
 use vdso_time::{ClockId, Route, Routes, routes, syscall};
@@ -77,20 +77,20 @@ const BY_KERNEL: [Read; 2] = [
 fn counter_ends(fatal: bool, if_asked: End) -> Option<End> {
     Some(match (oracle::counter_is_in_user_space()?, fatal) {
         (true, true) => End::Signal(Signal::SIGSEGV),
-        (true, false) => WELL,
+        (true, false) => SUCCESS,
         (false, _) => if_asked,
     })
 }
 
 #[test]
 fn in_strict_seccomp_the_coarse_clocks_work() {
-    if end(false, strict, || true) != WELL {
+    if end(false, strict, || true) != SUCCESS {
         return not_run_here("there is no strict seccomp");
     }
     let expected = |function: fn(&Routes) -> Route| {
         let needs_kernel =
-            child::end_of(|| matches!(function(&routes()), Route::Syscall { .. })) == WELL;
-        if needs_kernel { KILLED } else { WELL }
+            child::end_of(|| matches!(function(&routes()), Route::Syscall { .. })) == SUCCESS;
+        if needs_kernel { KILLED } else { SUCCESS }
     };
     assert_eq!(
         end(false, strict, coarse),
@@ -122,14 +122,14 @@ fn without_the_counter_the_coarse_clocks_and_the_kernel_work() {
     if !X86 {
         return not_run_here("this test denies the counter of x86 only");
     }
-    if end(false, without_counter, || true) != WELL {
+    if end(false, without_counter, || true) != SUCCESS {
         return not_run_here("PR_SET_TSC");
     }
     for is_first in [false, true] {
         for read in [coarse as Read, GETCPU].into_iter().chain(BY_KERNEL) {
-            assert_eq!(end(is_first, without_counter, read), WELL);
+            assert_eq!(end(is_first, without_counter, read), SUCCESS);
         }
-        if let Some(expected) = counter_ends(true, WELL) {
+        if let Some(expected) = counter_ends(true, SUCCESS) {
             for read in BY_COUNTER {
                 assert_eq!(end(is_first, without_counter, read), expected);
             }

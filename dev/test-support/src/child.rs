@@ -26,7 +26,7 @@ pub enum End {
 }
 
 /// The child's work returned true.
-pub const WELL: End = End::Status(0);
+pub const SUCCESS: End = End::Status(0);
 
 /// Does `work` in a forked child, and fails if that does.
 #[track_caller]
@@ -35,10 +35,10 @@ pub fn forked(work: impl FnOnce()) {
         work();
         true
     });
-    assert_eq!(end, WELL, "the forked child failed");
+    assert_eq!(end, SUCCESS, "the forked child failed");
 }
 
-/// Does `work` in a forked child, and returns how the child ended: [`WELL`] if `work` was true.
+/// Does `work` in a forked child, and returns how the child ended: [`SUCCESS`] if `work` was true.
 #[track_caller]
 pub fn end_of(work: impl FnOnce() -> bool) -> End {
     wait(fork(work), LIMIT)
@@ -47,7 +47,7 @@ pub fn end_of(work: impl FnOnce() -> bool) -> End {
 /// Makes a child that does `work` and leaves.
 ///
 /// It leaves by exit_group(2). In QEMU's user mode exit(2) and the start of a thread take a lock of
-/// the emulator. A child finds that locked for ever if another thread of its parent was starting a
+/// the emulator. A child finds it locked permanently if another thread of its parent was starting a
 /// thread during the fork.
 #[track_caller]
 pub fn fork(work: impl FnOnce() -> bool) -> Pid {
@@ -55,37 +55,40 @@ pub fn fork(work: impl FnOnce() -> bool) -> Pid {
     match unsafe { nix::unistd::fork() }.unwrap_or_else(|error| panic!("fork: {error}")) {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
-            // Nobody else waits for this process, so it ends with the thread that made it.
+            // No other process waits for this one, so it ends with the thread that made it.
             let _ = set_pdeathsig(Signal::SIGKILL);
             leave(i32::from(!or_leave(work)))
         }
     }
 }
 
-/// Does `work`, and ends this process if that panics. Says why, because the capture of the test's
-/// output ends with the child.
+/// Does `work`, and ends this process if that panics. Prints the panic's message, because the capture
+/// of the test's output ends with the child.
 pub fn or_leave<T>(work: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let message = panic.downcast_ref::<String>().map(String::as_str);
-        let message = message
-            .or_else(|| panic.downcast_ref().copied())
-            .unwrap_or("panic");
-        // Not by `eprintln`: another thread may have held std's lock during the fork.
-        let _ = nix::unistd::write(
-            io::stderr(),
-            format!("forked child: {message}\n").as_bytes(),
-        );
-        leave(101)
-    })
+    let panic = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(done) => return done,
+        Err(panic) => panic,
+    };
+    let message = if let Some(message) = panic.downcast_ref::<String>() {
+        message
+    } else if let Some(message) = panic.downcast_ref::<&str>() {
+        message
+    } else {
+        "panic"
+    };
+    // `eprintln` cannot be used: another thread may have held std's lock during the fork.
+    let line = format!("forked child: {message}\n");
+    let _ = nix::unistd::write(io::stderr(), line.as_bytes());
+    leave(101)
 }
 
-/// Ends this process at once.
+/// Ends this process immediately.
 pub fn leave(status: i32) -> ! {
     // SAFETY: _exit(2) takes any status.
     unsafe { libc::_exit(status) }
 }
 
-/// Ends this thread alone, also if it is the main thread.
+/// Ends this thread alone, even if it is the main thread.
 pub fn leave_thread() -> ! {
     loop {
         // SAFETY: exit(2) takes any status.
@@ -96,11 +99,13 @@ pub fn leave_thread() -> ! {
 /// Waits until the main thread of a child has left, for at most 5 s, because an emulator may keep
 /// it.
 pub fn wait_for_main_thread(child: Pid) {
-    let has_left =
-        |_: &u32| !fs::read(format!("/proc/{child}/auxv")).is_ok_and(|it| !it.is_empty());
-    (0..1000)
-        .inspect(|_| thread::sleep(Duration::from_millis(5)))
-        .find(has_left);
+    for _ in 0..1000 {
+        thread::sleep(Duration::from_millis(5));
+        let vector = fs::read(format!("/proc/{child}/auxv"));
+        if vector.unwrap_or_default().is_empty() {
+            return;
+        }
+    }
 }
 
 /// Sets the address of this process's vDSO; 0 means that there is none.
@@ -138,14 +143,18 @@ pub fn wait(child: Pid, limit: Duration) -> End {
     }
 }
 
-/// Gives later children of this process another time namespace with these offsets. Says so if that
-/// is not possible.
+/// Gives later children of this process another time namespace with these offsets, or records the
+/// test as not run.
 pub fn has_time_namespace(offsets: &str) -> bool {
     // `CLONE_NEWTIME` of include/uapi/linux/sched.h, which nix does not have.
-    let new =
-        unshare(CloneFlags::from_bits_retain(0x80)).map_err(|error| format!("unshare: {error}"));
+    if let Err(error) = unshare(CloneFlags::from_bits_retain(0x80)) {
+        not_run_here(format!("unshare: {error}"));
+        return false;
+    }
     let file = "/proc/self/timens_offsets";
-    let set =
-        new.and_then(|()| fs::write(file, offsets).map_err(|error| format!("{file}: {error}")));
-    set.map_err(not_run_here).is_ok()
+    if let Err(error) = fs::write(file, offsets) {
+        not_run_here(format!("{file}: {error}"));
+        return false;
+    }
+    true
 }

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use crate::child::{self, End};
 use crate::{has_tool, not_run_here};
@@ -14,41 +14,40 @@ use crate::{has_tool, not_run_here};
 /// The exit status, standard output and standard error.
 pub type Ended = (Option<i32>, String, String);
 
-/// Returns what a command printed; none if the kernel could not start the program, as under QEMU or
-/// in a guest.
-#[track_caller]
+/// Returns what a command printed. If the kernel could not start the program, as under QEMU or in a
+/// guest, records the test as not run.
 pub fn started(output: io::Result<Output>) -> Option<Ended> {
-    let why = match output {
-        Ok(Output { status, .. }) if [Some(126), Some(127)].contains(&status.code()) => {
-            status.to_string()
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => {
+            not_run_here(error);
+            return None;
         }
-        Ok(Output {
-            status,
-            stdout,
-            stderr,
-        }) => {
-            let [out, error] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-            return Some((status.code(), out, error));
-        }
-        Err(error) => error.to_string(),
     };
-    not_run_here(why);
-    None
+    let status = output.status;
+    // A shell's status for a program that cannot be started.
+    if [Some(126), Some(127)].contains(&status.code()) {
+        not_run_here(status);
+        return None;
+    }
+    let out = String::from_utf8(output.stdout).unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    Some((status.code(), out, error))
 }
 
 /// Writes a program. A child does it: other threads start processes meanwhile, which would inherit
 /// the open file, and the kernel executes no file that is open for writing (ETXTBSY).
 pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
-    let write = || {
-        fs::write(path, bytes)
-            .and_then(|()| fs::set_permissions(path, Permissions::from_mode(0o755)))
-    };
-    let end = child::end_of(|| match write() {
-        Ok(()) => true,
-        Err(error) => child::leave(error.raw_os_error().unwrap_or(libc::EIO)),
+    let end = child::end_of(|| {
+        let written = fs::write(path, bytes);
+        let permissions = Permissions::from_mode(0o755);
+        match written.and_then(|()| fs::set_permissions(path, permissions)) {
+            Ok(()) => true,
+            Err(error) => child::leave(error.raw_os_error().unwrap_or(libc::EIO)),
+        }
     });
     match end {
-        child::WELL => Ok(()),
+        child::SUCCESS => Ok(()),
         End::Status(number) => Err(io::Error::from_raw_os_error(number)),
         End::Signal(signal) => Err(io::Error::other(signal.as_str())),
     }
@@ -62,10 +61,11 @@ pub fn assert_says_that_output_is_lost(
     command: impl Fn() -> Command,
     ended: impl Fn(io::Result<Output>) -> Option<Ended>,
 ) {
-    let file = |path: &str| Stdio::from(OpenOptions::new().write(true).open(path).unwrap());
+    let write_only = |path: &str| OpenOptions::new().write(true).open(path).unwrap();
     let (writer, _) = UnixStream::pair().unwrap();
-    for out in [file("/dev/null"), Stdio::from(OwnedFd::from(writer))] {
-        let Some((status, _, said)) = ended(command().stdout(out).output()) else {
+    let outputs: [OwnedFd; 2] = [write_only("/dev/null").into(), writer.into()];
+    for output in outputs {
+        let Some((status, _, said)) = ended(command().stdout(output).output()) else {
             return;
         };
         assert!(
@@ -74,20 +74,26 @@ pub fn assert_says_that_output_is_lost(
             command()
         );
     }
-    let (full, whole) = (command().stdout(file("/dev/full")).output(), command());
-    // std opens /dev/null in the place of a closed descriptor, so writing to it succeeds.
-    let mut closed = Command::new("sh");
-    closed
-        .args(["-c", "exec \"$0\" \"$@\" >&-"])
-        .arg(whole.get_program())
-        .args(whole.get_args());
-    let closed = has_tool("sh", &["-c", "true"]).then(|| closed.output());
-    let full = Some((full, "No space left on device (os error 28)"));
+
     // std reports success for a descriptor that is not open for writing.
+    let not_open = "standard output is not open for writing";
+    let full = command().stdout(write_only("/dev/full")).output();
     let for_reading = command().stdout(File::open("/dev/null").unwrap()).output();
-    let not_open = closed.into_iter().chain([for_reading]);
-    let not_open = not_open.map(|output| (output, "standard output is not open for writing"));
-    for (output, why) in full.into_iter().chain(not_open) {
+    let mut outputs = vec![
+        (full, "No space left on device (os error 28)"),
+        (for_reading, not_open),
+    ];
+    let whole = command();
+    if has_tool("sh", &["-c", "true"]) {
+        // std opens /dev/null in the place of a closed descriptor, so writing to it succeeds.
+        let mut closed = Command::new("sh");
+        closed
+            .args(["-c", "exec \"$0\" \"$@\" >&-"])
+            .arg(whole.get_program())
+            .args(whole.get_args());
+        outputs.push((closed.output(), not_open));
+    }
+    for (output, why) in outputs {
         let Some((status, _, said)) = ended(output) else {
             return;
         };

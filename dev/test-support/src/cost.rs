@@ -24,27 +24,30 @@ impl Cost {
     /// that branch. `test` is how a test of a returned `int` begins.
     pub fn of_turn(listing: &str, function: &str, test: &str) -> Self {
         let mut labels = Vec::new();
-        let (mut cost, mut before) = (Self::default(), "");
+        let mut cost = Self::default();
+        let mut before = "";
         for line in body(listing, function) {
             if let Some(label) = line.strip_suffix(':') {
                 labels.push((label, cost));
-            } else if is_instruction(line) {
-                cost.instructions += 1;
-                if let Some(at) = line.find(".LBB") {
-                    let back = labels.iter().find(|(label, _)| *label == &line[at..]);
-                    let check =
-                        back.is_none() && [before, line].iter().any(|line| line.starts_with(test));
-                    *(if check {
-                        &mut cost.checks
-                    } else {
-                        &mut cost.branches
-                    }) += 1;
-                    if let Some((_, start)) = back {
-                        return cost.less(*start);
-                    }
-                }
-                before = line;
+                continue;
             }
+            if !is_instruction(line) {
+                continue;
+            }
+            cost.instructions += 1;
+            if let Some(at) = line.find(".LBB") {
+                let target = &line[at..];
+                if let Some((_, start)) = labels.iter().find(|(label, _)| *label == target) {
+                    cost.branches += 1;
+                    return cost.less(*start);
+                }
+                if before.starts_with(test) || line.starts_with(test) {
+                    cost.checks += 1;
+                } else {
+                    cost.branches += 1;
+                }
+            }
+            before = line;
         }
         panic!("{function} has no loop")
     }

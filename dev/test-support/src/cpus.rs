@@ -8,23 +8,30 @@ use crate::not_run_here;
 /// This thread.
 const SELF: Pid = Pid::from_raw(0);
 
-/// Returns their numbers; says so if the kernel does not answer.
+/// Returns the CPU numbers, or records the test as not run.
 pub fn allowed() -> Option<Vec<usize>> {
-    let allowed = sched_getaffinity(SELF);
-    let allowed = allowed.map_err(|error| not_run_here(format!("sched_getaffinity: {error}")));
-    let allowed = allowed.ok()?;
-    Some(
-        (0..CpuSet::count())
-            .filter(|cpu| allowed.is_set(*cpu).unwrap_or(false))
-            .collect(),
-    )
+    let allowed = match sched_getaffinity(SELF) {
+        Ok(allowed) => allowed,
+        Err(error) => {
+            not_run_here(format!("sched_getaffinity: {error}"));
+            return None;
+        }
+    };
+    let mut cpus = Vec::new();
+    for cpu in 0..CpuSet::count() {
+        if allowed.is_set(cpu) == Ok(true) {
+            cpus.push(cpu);
+        }
+    }
+    Some(cpus)
 }
 
-/// Moves this thread to one of them, and keeps it there; says so if the kernel refuses.
+/// Moves this thread to one of them and keeps it there, or records the test as not run.
 pub fn pin(cpu: usize) -> bool {
     let mut one = CpuSet::new();
     let pinned = one.set(cpu).and_then(|()| sched_setaffinity(SELF, &one));
-    let pinned =
-        pinned.map_err(|error| not_run_here(format!("CPU {cpu}: sched_setaffinity: {error}")));
+    if let Err(error) = pinned {
+        not_run_here(format!("CPU {cpu}: sched_setaffinity: {error}"));
+    }
     pinned.is_ok()
 }

@@ -29,8 +29,11 @@ pub fn program(calls: &[(u32, Action)], others: Action, foreign: Action) -> Vec<
         0
     };
     const BITS_64: u32 = 0x8000_0000;
-    let (machine, class) = NATIVE.map_or((0, 0), |abi| (abi.machine, abi.class));
-    let arch = u32::from(machine) | LITTLE_ENDIAN | if class == 2 { BITS_64 } else { 0 };
+    let arch = match NATIVE {
+        Some(abi) if abi.class == 2 => u32::from(abi.machine) | LITTLE_ENDIAN | BITS_64,
+        Some(abi) => u32::from(abi.machine) | LITTLE_ENDIAN,
+        None => LITTLE_ENDIAN,
+    };
     let statement = |code: u32, k: u32| libc::sock_filter {
         code: code as u16,
         jt: 0,
@@ -52,13 +55,12 @@ pub fn program(calls: &[(u32, Action)], others: Action, foreign: Action) -> Vec<
         load(offset_of!(libc::seccomp_data, arch)),
         unless(arch),
         answer(foreign),
+        load(offset_of!(libc::seccomp_data, nr)),
     ];
-    program.push(load(offset_of!(libc::seccomp_data, nr)));
-    program.extend(
-        calls
-            .iter()
-            .flat_map(|(call, action)| [only(*call), answer(*action)]),
-    );
+    for (call, action) in calls {
+        program.push(only(*call));
+        program.push(answer(*action));
+    }
     program.push(answer(others));
     program
 }
@@ -87,37 +89,38 @@ pub fn install(program: &mut [libc::sock_filter]) -> io::Result<()> {
 
 /// Does `action` at these calls of this thread, and at every call of another architecture.
 pub fn restrict(calls: &[u32], action: Action) -> io::Result<()> {
-    let calls: Vec<_> = calls.iter().map(|call| (*call, action)).collect();
     if NATIVE.is_none() {
         return Err(io::ErrorKind::Unsupported.into());
     }
+    let calls: Vec<_> = calls.iter().map(|call| (*call, action)).collect();
     install(&mut program(&calls, ALLOW, action))
 }
 
-/// Returns whether a child could install a filter; says so if not.
+/// Returns whether a child could install a filter, or records the test as not run.
 pub fn works() -> bool {
-    // The child says nothing itself: another thread of the parent may have had the lock of standard
-    // output during the fork.
-    let works = child::end_of(|| restrict(&[], ALLOW).is_ok()) == child::WELL;
+    let works = child::end_of(|| restrict(&[], ALLOW).is_ok()) == child::SUCCESS;
     if !works {
         not_run_here("there is no seccomp");
     }
     works
 }
 
-/// Makes the kernel answer these calls of this thread with an error; says so if it cannot.
+/// Makes the kernel answer these calls of this thread with an error, or records the test as not run.
 pub fn deny(calls: &[u32], number: c_int) -> bool {
     let denied = restrict(calls, error(number));
-    denied
-        .map_err(|error| not_run_here(format!("seccomp: {error}")))
-        .is_ok()
+    if let Err(error) = &denied {
+        not_run_here(format!("seccomp: {error}"));
+    }
+    denied.is_ok()
 }
 
 /// Returns every system call, old and new, that can answer one of the functions.
 pub fn clock_calls(abi: &Abi) -> Vec<u32> {
-    let calls = abi
-        .functions()
-        .into_iter()
-        .flat_map(|(_, function)| function.syscalls);
-    calls.map(|call| call.number).collect()
+    let mut numbers = Vec::new();
+    for (_, function) in abi.functions() {
+        for call in function.syscalls {
+            numbers.push(call.number);
+        }
+    }
+    numbers
 }

@@ -145,21 +145,19 @@ impl Function {
 #[track_caller]
 pub fn assert_all_right(path: &Path) {
     for function in &FUNCTIONS {
-        function
-            .clocks()
-            .iter()
-            .for_each(|clock| function.assert_right(path, *clock));
+        for clock in function.clocks() {
+            function.assert_right(path, *clock);
+        }
     }
 }
 
 /// Fails unless every function of both paths answers for this clock what the kernel does.
 #[track_caller]
 pub fn assert_clock_right(clock: ClockId) {
-    for (path, function) in PATHS
-        .iter()
-        .flat_map(|path| FUNCTIONS.iter().map(move |function| (path, function)))
-    {
-        function.assert_right(path, clock);
+    for path in &PATHS {
+        for function in &FUNCTIONS {
+            function.assert_right(path, clock);
+        }
     }
 }
 
@@ -184,14 +182,14 @@ pub fn assert_panics(file: &'static str, expected: Errno, reads: &[(&str, &dyn F
 /// Returns the first function of a path that has no answer, or one that differs from the kernel's.
 /// It does not panic, allocate or take a lock, so a signal handler may call it.
 pub fn wrong(path: &Path) -> Option<&'static str> {
-    let is_wrong = |function: &Function| {
-        let mut clocks = function.clocks().iter();
-        clocks.any(|clock| !matches!(function.compare(path, *clock), Ok(true)))
-    };
-    FUNCTIONS
-        .iter()
-        .find(|function| is_wrong(function))
-        .map(|function| function.name)
+    for function in &FUNCTIONS {
+        for clock in function.clocks() {
+            if !matches!(function.compare(path, *clock), Ok(true)) {
+                return Some(function.name);
+            }
+        }
+    }
+    None
 }
 
 /// `Ok` if the answer is right: true for a time, false for an error. Otherwise the kernel's answer
@@ -216,7 +214,14 @@ fn compare<T: PartialOrd>(
 
 /// Compares until an answer is right, at most `tries` times.
 fn again<T>(tries: usize, compare: impl Fn() -> Compared<T>) -> Compared<T> {
-    (1..tries).fold(compare(), |compared, _| compared.or_else(|_| compare()))
+    let mut compared = compare();
+    for _ in 1..tries {
+        if compared.is_ok() {
+            break;
+        }
+        compared = compare();
+    }
+    compared
 }
 
 #[track_caller]

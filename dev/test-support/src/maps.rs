@@ -16,26 +16,31 @@ pub struct Mapping {
     pub name: String,
 }
 
-/// Returns the mappings of a process, by its number or `self`.
+/// Returns the mappings of a process: its number, or `self`.
 pub fn all(process: &str) -> io::Result<Vec<Mapping>> {
     let text = fs::read_to_string(format!("/proc/{process}/maps"))?;
-    let address = |text: &str| usize::from_str_radix(text, 16).expect("an address");
-    let mapping = |line: &str| {
-        let (range, rest) = line.split_once(' ').expect("a range");
-        let (start, end) = range.split_once('-').expect("two addresses");
-        let name = rest.split_whitespace().nth(4).unwrap_or_default();
-        Mapping {
-            range: address(start)..address(end),
-            name: name.into(),
-        }
-    };
     Ok(text.lines().map(mapping).collect())
+}
+
+fn mapping(line: &str) -> Mapping {
+    let (range, rest) = line.split_once(' ').expect("a range");
+    let (start, end) = range.split_once('-').expect("two addresses");
+    Mapping {
+        range: address(start)..address(end),
+        name: rest.split_whitespace().nth(4).unwrap_or_default().into(),
+    }
+}
+
+fn address(text: &str) -> usize {
+    usize::from_str_radix(text, 16).expect("an address")
 }
 
 /// Returns the addresses of the mapping of this name; an empty range if there is none.
 pub fn named(process: &str, name: &str) -> io::Result<Range<usize>> {
-    Ok(all(process)?
-        .into_iter()
-        .find(|mapping| mapping.name == name)
-        .map_or(0..0, |mapping| mapping.range))
+    for mapping in all(process)? {
+        if mapping.name == name {
+            return Ok(mapping.range);
+        }
+    }
+    Ok(0..0)
 }

@@ -31,7 +31,8 @@ pub fn seconds() -> Answer<i64> {
 
 /// Calls the kernel's getcpu. Returns the CPU and the node.
 pub fn getcpu() -> Answer<(u32, u32)> {
-    let (mut cpu, mut node) = (u32::MAX, u32::MAX);
+    let mut cpu = u32::MAX;
+    let mut node = u32::MAX;
     let nothing = std::ptr::null_mut::<c_void>();
     // SAFETY: getcpu(2) writes two `u32`, to `cpu` and to `node`.
     if unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, nothing) } == 0 {
@@ -44,20 +45,19 @@ pub fn getcpu() -> Answer<(u32, u32)> {
 /// Makes the 64-bit call, which 32-bit kernels have had since 5.1, or else the one that every
 /// kernel has. Both take a clock and write two numbers.
 fn ask([wide, every]: [c_long; 2], id: c_int) -> Answer<Timespec> {
-    let answer = if WIDE {
-        Err(libc::ENOSYS)
-    } else {
-        one(wide, true, id)
-    };
-    if answer == Err(libc::ENOSYS) {
-        one(every, WIDE, id)
-    } else {
-        answer
+    if WIDE {
+        return one(every, true, id);
     }
+    let answer = one(wide, true, id);
+    if answer == Err(libc::ENOSYS) {
+        return one(every, false, id);
+    }
+    answer
 }
 
 fn one(call: c_long, is_wide: bool, id: c_int) -> Answer<Timespec> {
-    let (mut wide, mut narrow) = ([i64::MIN; 2], [i32::MIN; 2]);
+    let mut wide = [i64::MIN; 2];
+    let mut narrow = [i32::MIN; 2];
     let out = if is_wide {
         (&raw mut wide).cast::<c_void>()
     } else {
@@ -109,16 +109,15 @@ pub fn kernel_is(major: u32, minor: u32) -> bool {
     let name = nix::sys::utsname::uname().expect("uname");
     let release = name.release().to_str().expect("ASCII");
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
-    let mut number = || numbers.next()?.parse().ok();
-    (number().unwrap_or(0), number().unwrap_or(0)) >= (major, minor)
+    let mut number = || -> u32 { numbers.next().unwrap_or_default().parse().unwrap_or(0) };
+    [number(), number()] >= [major, minor]
 }
 
 /// Returns the kernel's clock source, from sysfs.
 pub fn clock_source() -> Option<String> {
     let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    fs::read_to_string(file)
-        .ok()
-        .map(|name| name.trim().to_owned())
+    let name = fs::read_to_string(file).ok()?;
+    Some(name.trim().to_owned())
 }
 
 /// Returns whether the vDSO reads the clock source itself.

@@ -19,8 +19,8 @@ impl Pages {
         let all = NonZeroUsize::new((count + 2) * page_size()).unwrap();
         // SAFETY: the kernel chooses a free place.
         let guard =
-            unsafe { mmap_anonymous(None, all, ProtFlags::PROT_NONE, MapFlags::MAP_PRIVATE) }
-                .unwrap();
+            unsafe { mmap_anonymous(None, all, ProtFlags::PROT_NONE, MapFlags::MAP_PRIVATE) };
+        let guard = guard.unwrap();
         let base = guard.map_addr(|guard| guard.checked_add(page_size()).unwrap());
         Self {
             base,

@@ -13,27 +13,37 @@ type Entry = [usize; 2];
 /// The copy on the stack, which libc reads, stays as it is.
 pub fn change(changed: usize, value: Option<usize>) -> io::Result<()> {
     let file = fs::read("/proc/self/auxv")?;
-    let word = |bytes: &[u8]| usize::from_ne_bytes(bytes.try_into().unwrap());
-    let mut words = file.chunks_exact(size_of::<usize>()).map(word);
-    let mut vector: Vec<Entry> =
-        std::iter::from_fn(|| Some([words.next()?, words.next()?])).collect();
-    let entry = vector.iter_mut().find(|[tag, _]| *tag == changed);
-    let entry =
-        entry.ok_or_else(|| io::Error::other(format!("the vector has no entry {changed}")))?;
-    *entry = value.map_or([AT_IGNORE, 0], |value| [changed, value]);
-    change_the_kernels(&vector)
+    let words: Vec<usize> = file.chunks_exact(size_of::<usize>()).map(word).collect();
+    let mut vector: Vec<Entry> = words
+        .chunks_exact(2)
+        .map(|pair| [pair[0], pair[1]])
+        .collect();
+    for entry in &mut vector {
+        if entry[0] == changed {
+            *entry = match value {
+                Some(value) => [changed, value],
+                None => [AT_IGNORE, 0],
+            };
+            return change_the_kernels(&vector);
+        }
+    }
+    Err(io::Error::other(format!(
+        "the vector has no entry {changed}"
+    )))
+}
+
+fn word(bytes: &[u8]) -> usize {
+    usize::from_ne_bytes(bytes.try_into().unwrap())
 }
 
 /// Changes the vector in /proc and of PR_GET_AUXV. Without a privilege, every field must be written
 /// again.
 fn change_the_kernels(vector: &[Entry]) -> io::Result<()> {
     let stat = fs::read_to_string("/proc/self/stat")?;
-    let after_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    let fields: Vec<u64> = after_name
-        .split(' ')
-        .map(|field| field.parse().unwrap_or(0))
-        .collect();
-    let field = |number: usize| fields[number - 3]; // as proc_pid_stat(5) counts
+    let (_, after_name) = stat.rsplit_once(") ").expect("the name");
+    let fields: Vec<&str> = after_name.split(' ').collect();
+    // As proc_pid_stat(5) counts.
+    let field = |number: usize| -> u64 { fields[number - 3].trim().parse().unwrap_or(0) };
     // SAFETY: 0 changes nothing.
     let brk = unsafe { libc::sbrk(0) }.addr() as u64;
     let map = MemoryMap {

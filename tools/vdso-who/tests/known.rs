@@ -110,7 +110,7 @@ fn watched(
             return None;
         }
     };
-    assert_eq!(child::wait(child, child::LIMIT), child::WELL);
+    assert_eq!(child::wait(child, child::LIMIT), child::SUCCESS);
     let text = table::text(&report, 80);
     let folded = report.folded.clone();
     let mut report = serde_json::to_value(&report).unwrap();

@@ -47,10 +47,10 @@ fn deny_counter() -> bool {
 
 #[test]
 fn an_ordered_read_is_self_synchronized_where_the_cpu_has_that() {
-    if child::end_of(deny_counter) != child::WELL {
+    if child::end_of(deny_counter) != child::SUCCESS {
         return not_run_here("PR_SET_TSC needs Linux 6.12");
     }
-    if child::end_of(is_used) != child::WELL {
+    if child::end_of(is_used) != child::SUCCESS {
         return;
     }
     let has_ecv = oracle::auxval(AT_HWCAP2) & HWCAP2_ECV != 0;
