@@ -14,21 +14,21 @@ use test_support::filter::{self, Action, KILL_PROCESS, TRAP, error};
 use test_support::functions::{assert_all_right, assert_panics};
 use test_support::nix::sys::signal::{SaFlags, Signal, raise};
 use test_support::{CLOCKS, PATHS, child, not_run_here, oracle, signals};
-use vdso_time::__private::NATIVE;
+use vdso_time::__private::{NATIVE, Syscall};
 use vdso_time::{ClockId, Errno, Instant, Route, SystemTime, Tai, routes, syscall};
 
 /// Puts this thread in a sandbox that does this at every clock call.
 fn sandbox(action: Action) -> io::Result<()> {
-    let calls = NATIVE
-        .map(filter::clock_calls)
-        .ok_or(io::ErrorKind::Unsupported)?;
-    filter::restrict(&calls, action)
+    let abi = NATIVE.ok_or(io::ErrorKind::Unsupported)?;
+    filter::restrict(&filter::clock_calls(abi), action)
 }
 
 /// Fails unless a thread outside of the sandbox gets answers on both paths.
 #[track_caller]
 fn check_free() {
-    PATHS.iter().for_each(assert_all_right);
+    for path in &PATHS {
+        assert_all_right(path);
+    }
 }
 
 /// Returns the clocks that the vDSO reads without the counter, and the others if it can read the
@@ -69,15 +69,12 @@ fn with_a_vdso_no_read_makes_a_system_call_and_no_sandbox_is_noticed() {
             assert!(vdso_time::gettimeofday().unwrap().tv_sec >= seconds[0]);
         }
         assert!(!has_cpu() || vdso_time::getcpu().is_ok());
-        assert!(
-            clocks
-                .iter()
-                .all(|clock| vdso_time::clock_getres(*clock).is_ok())
-        );
-        let times = clocks
-            .iter()
-            .map(|clock| vdso_time::clock_gettime(*clock).unwrap());
-        (seconds, times.collect::<Vec<_>>())
+        let mut times = Vec::new();
+        for clock in &clocks {
+            assert!(vdso_time::clock_getres(*clock).is_ok());
+            times.push(vdso_time::clock_gettime(*clock).unwrap());
+        }
+        (seconds, times)
     };
     for action in [KILL_PROCESS, TRAP, error(libc::EPERM), error(libc::ENOSYS)] {
         for free_is_first in [false, true] {
@@ -88,7 +85,9 @@ fn with_a_vdso_no_read_makes_a_system_call_and_no_sandbox_is_noticed() {
                 let before: Vec<_> = clocks.iter().map(kernel).collect();
                 let (seconds, times) =
                     thread::scope(|scope| scope.spawn(|| sandboxed(action)).join().unwrap());
-                for ((clock, before), time) in clocks.iter().zip(before).zip(times) {
+                for (at, clock) in clocks.iter().enumerate() {
+                    let before = before[at];
+                    let time = times[at];
                     assert!(
                         before <= time && time <= kernel(clock),
                         "{clock:?}: {before:?}, {time:?}"
@@ -118,7 +117,7 @@ fn assert_refused(expected: Errno, std: StdInstant) {
         ("Monotonic", &|| _ = Instant::from_nanos(0).elapsed()),
         #[cfg(feature = "std")]
         ("Monotonic", &|| {
-            _ = StdInstant::from(Instant::from_nanos(0))
+            _ = StdInstant::from(Instant::from_nanos(0));
         }),
         #[cfg(feature = "std")]
         ("Monotonic", &|| _ = Instant::try_from(std)),
@@ -187,10 +186,9 @@ fn without_a_vdso_the_error_is_returned_and_a_free_thread_is_answered() {
 fn in_a_signal_handler_try_now_returns_the_error_and_now_ends_the_process() {
     static ERROR: AtomicI32 = AtomicI32::new(0);
     extern "C" fn calls_try_now(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
-        ERROR.store(
-            Instant::try_now().map_or_else(Errno::raw_os_error, |_| 0),
-            Ordering::Relaxed,
-        );
+        if let Err(error) = Instant::try_now() {
+            ERROR.store(error.raw_os_error(), Ordering::Relaxed);
+        }
     }
     extern "C" fn calls_now(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
         let _ = Instant::now();
@@ -212,69 +210,96 @@ fn in_a_signal_handler_try_now_returns_the_error_and_now_ends_the_process() {
     assert_eq!(end(calls_now), End::Signal(Signal::SIGABRT));
 }
 
+/// A function whose system calls are denied.
+struct Denied {
+    calls: &'static [Syscall],
+    read: fn() -> Result<i64, Errno>,
+    /// The clock whose seconds it reads.
+    clock: i32,
+    /// Whether the caller chose the clock. Then EINVAL is final.
+    is_chosen: bool,
+}
+
+impl Denied {
+    /// Reads while all calls but one are denied: the first call with this error, and the others
+    /// with another error. `None` allows no call.
+    fn assert_right(&self, allowed: Option<&Syscall>, error: i32) {
+        let other_error = if allowed.is_some() {
+            error
+        } else {
+            libc::EACCES
+        };
+        let now = oracle::clock_gettime(self.clock).unwrap().tv_sec;
+        let mut first_is_denied = false;
+        for (at, call) in self.calls.iter().enumerate() {
+            if allowed.is_some_and(|allowed| allowed.number == call.number) {
+                continue;
+            }
+            first_is_denied |= at == 0;
+            let error = if at == 0 { error } else { other_error };
+            if !filter::deny(&[call.number], error) {
+                return;
+            }
+        }
+        let expected = match allowed {
+            _ if error == libc::EINVAL && self.is_chosen && first_is_denied => Err(error),
+            Some(call) if call.shape.is_time32() && now > i64::from(i32::MAX) => {
+                Err(libc::EOVERFLOW)
+            }
+            Some(_) => Ok(now),
+            None if error == libc::ENOSYS && self.calls.len() > 1 => Err(other_error),
+            None => Err(error),
+        };
+        let read = (self.read)().map_err(Errno::raw_os_error);
+        // A second can pass between the two reads.
+        let is_right = match (read, expected) {
+            (Ok(read), Ok(now)) => (now..=now + 2).contains(&read),
+            _ => read == expected,
+        };
+        assert!(is_right, "{error}, {allowed:?}: {read:?}, not {expected:?}");
+    }
+}
+
 /// Denies the system calls of a function one after the other. One that is allowed answers. If it
 /// has 32 bits of seconds, it answers with an error after January 2038, except for clocks that
 /// count from boot. If all calls are denied, the first one that exists gives the error.
 #[test]
 fn another_system_call_replaces_a_denied_one() {
-    type Read = fn() -> Result<i64, Errno>;
     let Some(abi) = NATIVE else {
         return not_run_here("libc makes the calls");
     };
-    let day: Read = || syscall::gettimeofday().map(|now| now.tv_sec);
-    let wall: Read = || syscall::clock_gettime(ClockId::REALTIME).map(|now| now.tv_sec);
-    let uptime: Read = || syscall::clock_gettime(ClockId::MONOTONIC).map(|now| now.tv_sec);
-    for (function, read, clock, is_chosen) in [
-        (
-            &abi.time,
-            syscall::try_time as Read,
-            libc::CLOCK_REALTIME_COARSE,
-            false,
-        ),
-        (&abi.gettimeofday, day, libc::CLOCK_REALTIME, false),
-        (&abi.clock_gettime, wall, libc::CLOCK_REALTIME, true),
-        (&abi.clock_gettime, uptime, libc::CLOCK_MONOTONIC, true),
-    ] {
-        let calls = function.syscalls;
-        let (first, others) = calls.split_at(1);
-        let allowed = calls.iter().map(Some).chain([None]);
-        let errors = [libc::EPERM, libc::ENOSYS, libc::EINVAL];
-        for (allowed, error) in allowed.flat_map(|allowed| errors.map(|error| (allowed, error))) {
-            child::forked(|| {
-                let now = oracle::clock_gettime(clock).unwrap().tv_sec;
-                let is_denied =
-                    |number: &u32| allowed.is_none_or(|allowed| allowed.number != *number);
-                let denied = [first, others].map(|calls| {
-                    calls
-                        .iter()
-                        .map(|call| call.number)
-                        .filter(is_denied)
-                        .collect::<Vec<_>>()
-                });
-                let other_error = if allowed.is_some() {
-                    error
-                } else {
-                    libc::EACCES
-                };
-                if !filter::deny(&denied[0], error) || !filter::deny(&denied[1], other_error) {
-                    return;
-                }
-                // EINVAL is final for a clock that the caller chose.
-                let is_final = error == libc::EINVAL && is_chosen && !denied[0].is_empty();
-                let is_late =
-                    allowed.is_some_and(|call| call.shape.is_time32()) && now > i64::from(i32::MAX);
-                let expected = match allowed {
-                    _ if is_final => Err(error),
-                    Some(_) if is_late => Err(libc::EOVERFLOW),
-                    Some(_) => Ok(now),
-                    None if error == libc::ENOSYS && !others.is_empty() => Err(other_error),
-                    None => Err(error),
-                };
-                let read = read().map_err(Errno::raw_os_error);
-                let is_right = read == expected
-                    || expected.is_ok_and(|now| read == Ok(now + 1) || read == Ok(now + 2));
-                assert!(is_right, "{error}, {allowed:?}: {read:?}, not {expected:?}");
-            });
+    let functions = [
+        Denied {
+            calls: abi.time.syscalls,
+            read: syscall::try_time,
+            clock: libc::CLOCK_REALTIME_COARSE,
+            is_chosen: false,
+        },
+        Denied {
+            calls: abi.gettimeofday.syscalls,
+            read: || syscall::gettimeofday().map(|now| now.tv_sec),
+            clock: libc::CLOCK_REALTIME,
+            is_chosen: false,
+        },
+        Denied {
+            calls: abi.clock_gettime.syscalls,
+            read: || syscall::clock_gettime(ClockId::REALTIME).map(|now| now.tv_sec),
+            clock: libc::CLOCK_REALTIME,
+            is_chosen: true,
+        },
+        Denied {
+            calls: abi.clock_gettime.syscalls,
+            read: || syscall::clock_gettime(ClockId::MONOTONIC).map(|now| now.tv_sec),
+            clock: libc::CLOCK_MONOTONIC,
+            is_chosen: true,
+        },
+    ];
+    for function in &functions {
+        for error in [libc::EPERM, libc::ENOSYS, libc::EINVAL] {
+            for call in function.calls {
+                child::forked(|| function.assert_right(Some(call), error));
+            }
+            child::forked(|| function.assert_right(None, error));
         }
     }
 }

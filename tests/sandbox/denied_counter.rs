@@ -27,7 +27,7 @@ fn without_counter() -> bool {
     unsafe { libc::prctl(libc::PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0 }
 }
 
-/// Returns how a child ends that makes a read in a state: by SIGILL if there is no such state.
+/// Returns how a child ends that makes a read in a state: with SIGILL if there is no such state.
 fn end(is_first: bool, enter: fn() -> bool, read: Read) -> End {
     child::end_of(|| {
         signals::default(Signal::SIGSEGV); // std's handler would go on
@@ -49,13 +49,12 @@ fn coarse() -> bool {
     let times = clocks.map(vdso_time::clock_gettime);
     let ticks = clocks.map(vdso_time::clock_getres);
     let seconds = vdso_time::time();
-    let is_now = times[0].is_ok_and(|now| (now.tv_sec..=now.tv_sec + 1).contains(&seconds));
-    let is_up = times[1].is_ok_and(|up| up.tv_sec >= 0 && up.tv_sec < seconds);
-    is_now
-        && is_up
-        && ticks
-            .iter()
-            .all(|tick| tick.is_ok_and(|tick| tick.tv_nsec > 0))
+    let ([Ok(now), Ok(up)], [Ok(tick), Ok(other_tick)]) = (times, ticks) else {
+        return false;
+    };
+    let is_now = (now.tv_sec..=now.tv_sec + 1).contains(&seconds);
+    let is_up = up.tv_sec >= 0 && up.tv_sec < seconds;
+    is_now && is_up && tick.tv_nsec > 0 && other_tick.tv_nsec > 0
 }
 
 type Read = fn() -> bool;
