@@ -16,7 +16,57 @@ mod arithmetic {
     use vdso_time::__private::compare;
     use vdso_time::ReadCost::{FunctionCall, SystemCall, Unknown};
 
+    use crate::engine::sample::Burst;
+    use crate::engine::source::Source;
+    use crate::engine::status::Unavailable;
     use crate::engine::{segment, state, wall};
+
+    /// Answers with these ticks and times in turn.
+    struct Answers<'a>(Cell<&'a [u64]>);
+
+    impl Answers<'_> {
+        fn next(&self) -> u64 {
+            let (first, others) = self.0.get().split_first().unwrap();
+            self.0.set(others);
+            *first
+        }
+    }
+
+    impl Source for Answers<'_> {
+        fn ticks(&self) -> u64 {
+            self.next()
+        }
+
+        fn ticks_ordered(&self) -> u64 {
+            self.next()
+        }
+
+        fn monotonic(&self) -> Option<u64> {
+            Some(self.next())
+        }
+
+        fn realtime(&self) -> Option<i64> {
+            None
+        }
+
+        fn raw(&self) -> Option<i64> {
+            None
+        }
+
+        fn detect(&self) -> Result<(), Unavailable> {
+            Ok(())
+        }
+    }
+
+    /// Preempts the reader in the first sample for 2^32 ns, which 64 bits cannot hold times a rate.
+    #[test]
+    fn a_burst_drops_a_sample_that_a_preemption_of_any_length_made_late() {
+        const LONG: u64 = 1 << 32;
+        let answers = [[0, LONG + 10, LONG + 20], [LONG + 30, LONG + 40, LONG + 50]];
+        let source = Answers(Cell::new(answers.as_flattened()));
+        let burst = Burst::take(&source, 2, Some(1 << 32), 0).unwrap();
+        assert_eq!((burst.sample.ticks, burst.cost), (LONG + 30, 20));
+    }
 
     /// Tries every wall time that the kernel allows, and 1698 to 1970.
     #[test]

@@ -9,23 +9,26 @@ use crate::engine::source::Source;
 use crate::engine::status::{Status, Unavailable};
 
 /// Steps the clock within a segment, which stays as it is. At the end of the second segment after
-/// that one the step is removed, and no error was larger than the step. A clock that learnt a rate
-/// from the first sample was 1,027 ns ahead after a step of 1 us, and settled after 43 ms.
+/// that one the step is removed, and the clock was never on the other side of the kernel's. A clock
+/// that learnt a rate from the first sample was 1,027 ns ahead after a step of 1 us, and settled
+/// after 43 ms. On counters of 1 to 13 MHz, one that took a tick of noise for the first sample of a
+/// new rate was ahead by the whole step.
 #[test]
 fn a_step_is_not_taken_for_a_change_of_the_rate() {
     let forward = (2.0..10.8_f64).prop_map(|digits| 10_f64.powf(digits) as i64);
     let backward = (2.0..6.4_f64).prop_map(|digits| -10_f64.powf(digits) as i64);
     let cases = (prop_oneof![2 => forward, 1 => backward], 0..40_000_u128);
     check(
-        400,
-        quiet_machines(100_000_000),
+        2_000,
+        quiet_machines(0),
         cases,
-        |witness @ Witness { world, .. }, (step, micros)| {
+        |witness @ Witness { world, machine, .. }, (step, micros)| {
             witness.watch(8 * CALIBRATION + micros * MICRO);
             let is_removed = world.kernel().wrapping_add_signed(step) + (3 * SEGMENT / 1000) as u64;
             world.step_all(step);
-            // A constant rate is followed to 30 ns.
-            let allowed = step.unsigned_abs() as i64 / 20 + 35;
+            // A constant rate is followed to 30 ns or three ticks.
+            let tick = (1_000_000_000 / machine.hertz) as i64;
+            let allowed = 35 + 4 * tick;
             for _ in 0..8 * SEGMENT / (30 * MICRO) {
                 let before = world.kernel();
                 if let Some(time) = witness.clock.monotonic(Source::ticks_ordered) {
@@ -37,7 +40,8 @@ fn a_step_is_not_taken_for_a_change_of_the_rate() {
                     );
                 } else {
                     let time = witness.time();
-                    let is_near = time + 100 >= before && time <= world.kernel() + 100;
+                    let most = 100 + allowed as u64;
+                    let is_near = time + most >= before && time <= world.kernel() + most;
                     assert!(
                         is_near || before < is_removed,
                         "{before} {time} by the vDSO"

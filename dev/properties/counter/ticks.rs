@@ -3,9 +3,10 @@
 use std::cell::Cell;
 
 use proptest::collection::vec;
+use proptest::prelude::*;
 
 use super::witness::{CALIBRATION, SEGMENT, Witness, check};
-use super::world::{MILLI, quiet_machines};
+use super::world::{MICRO, MILLI, SECOND, quiet_machines};
 use crate::engine::source::Source as _;
 
 /// Returns a value of the counter, and the kernel's time when it was read.
@@ -96,6 +97,49 @@ fn ticks_convert_within_the_stated_error_while_ntp_changes_the_rate() {
                         "{converted} and not {nanos}"
                     );
                 }
+            }
+        },
+    );
+}
+
+/// Slews the clock for a minute, as chrony does, and converts values of the time after it. With the
+/// mean rate since the first sample they were wrong by up to 75 ms, for minutes.
+#[test]
+fn after_a_long_slew_ticks_convert_by_the_rate_since_its_end() {
+    const CHRONY: i64 = 83_333_000;
+    let slew = prop_oneof![Just(CHRONY), Just(-CHRONY), 20_000_000..100_000_000_i64];
+    check(
+        20,
+        quiet_machines(10_000_000),
+        (slew, 0..20_u128),
+        |witness, (slew, millis)| {
+            let Witness { world, clock, .. } = witness;
+            let pass = |picos: u128| {
+                for _ in 0..picos / (900 * MICRO) {
+                    world.pass(900 * MICRO);
+                    witness.time();
+                }
+            };
+            witness.watch(2 * CALIBRATION + millis * MILLI);
+            for ppb in [slew, 0] {
+                pass(60 * SECOND);
+                world.set_slew(ppb);
+                pass(5 * SEGMENT);
+                let values: Vec<_> = (0..10)
+                    .map(|_| {
+                        pass(SECOND / 10);
+                        read(witness)
+                    })
+                    .collect();
+                pass(SECOND);
+                for (ticks, nanos) in values {
+                    let converted = clock.nanos_of(ticks).unwrap();
+                    let error = converted.abs_diff(nanos);
+                    assert!(error <= 20_000, "{error} ns at {ppb} ppb");
+                }
+                let second = 1_000_000_000_u128.saturating_add_signed(ppb.into());
+                let hertz = (u128::from(witness.machine.hertz) * 1_000_000_000 / second) as u64;
+                witness.assert_frequency(hertz, hertz / 100_000);
             }
         },
     );

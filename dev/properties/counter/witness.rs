@@ -10,6 +10,7 @@ use vdso_time::Timespec;
 use super::world::{MICRO, MILLI, Machine, NANO, World};
 use crate::cases;
 use crate::engine::clock::CounterClock;
+use crate::engine::segment::Segment;
 use crate::engine::source::Source;
 use crate::engine::status::{State, Statistics, Status};
 
@@ -35,6 +36,12 @@ pub(crate) struct Witness {
     pub(crate) intrusion: Cell<fn(&Self)>,
     /// The wall-clock time that these others read.
     pub(crate) intruder_saw: Cell<Option<i64>>,
+}
+
+/// A segment, and how many were made until it was.
+pub(crate) struct Numbered {
+    pub(crate) segment: Segment,
+    pub(crate) number: u64,
 }
 
 /// Checks what holds on each of these machines in each of these cases.
@@ -161,6 +168,22 @@ impl Witness {
             self.bound.set(bound);
         }
         self.bound.get().max(bound)
+    }
+
+    /// Returns the segment of the present tick, and its number. Reads until there is one.
+    pub(crate) fn segment_in_force(&self) -> Numbered {
+        loop {
+            let ticks = self.world.foresee(0, || self.world.ticks_ordered());
+            if let Some(segment) = self.clock.segment_at(ticks) {
+                let latest = self.clock.load();
+                let is_next_made = latest.segment != segment;
+                return Numbered {
+                    segment,
+                    number: latest.segments - u64::from(is_next_made),
+                };
+            }
+            self.time();
+        }
     }
 
     /// Returns the status. No time passes.

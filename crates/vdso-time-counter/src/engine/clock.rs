@@ -305,12 +305,14 @@ impl<S: Source> CounterClock<S> {
         View::take(&self.latch, &self.source)
     }
 
+    /// Returns the segment that covers a tick.
+    pub(crate) fn segment_at(&self, ticks: u64) -> Option<Segment> {
+        self.latch
+            .read(|version, words| covering(ticks, version, words))
+    }
+
     fn time_at(&self, ticks: u64) -> Option<u64> {
-        Some(
-            self.latch
-                .read(|version, words| covering(ticks, version, words))?
-                .time(ticks),
-        )
+        Some(self.segment_at(ticks)?.time(ticks))
     }
 
     /// Returns the time of a tick, once the counter is measured.

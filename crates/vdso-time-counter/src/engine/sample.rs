@@ -61,7 +61,8 @@ impl Burst {
             Some(rate) => {
                 let ticks = sample.ticks.wrapping_sub(first.ticks);
                 let nanos = sample.nanos.wrapping_sub(first.nanos);
-                (nanos << FRACTION).wrapping_sub(ticks.wrapping_mul(rate) >> (32 - FRACTION)) as i64
+                let expected = (u128::from(ticks) * u128::from(rate)) >> (32 - FRACTION);
+                (nanos << FRACTION).wrapping_sub(expected as u64) as i64
             }
         };
         let mut best = first;

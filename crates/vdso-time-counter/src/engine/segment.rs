@@ -52,6 +52,12 @@ impl Segment {
             .wrapping_add(nanos(ticks.wrapping_sub(self.start), self.rate))
     }
 
+    /// Returns the time that a later tick would have if the segment went on for ever.
+    pub(crate) fn extrapolated(&self, ticks: u64) -> u64 {
+        let passed = long_nanos(ticks.wrapping_sub(self.start), self.rate);
+        self.nanos.saturating_add(passed)
+    }
+
     pub(crate) fn end_nanos(&self) -> u64 {
         self.time(self.end())
     }
@@ -83,7 +89,8 @@ pub(crate) fn correction(error: i64, span: u64, rate: Rate) -> i64 {
     ((error << 32) >> span.trailing_zeros()).clamp(-limit, limit)
 }
 
-/// Returns the time that some ticks take, if it is not much longer than [`LONGEST`].
+/// Returns the time that the ticks of a segment take. It wraps after 4.29 s: for any other number
+/// of ticks there is [`long_nanos`].
 #[inline]
 pub(crate) const fn nanos(ticks: u64, rate: Rate) -> u64 {
     ticks.wrapping_mul(rate) >> 32

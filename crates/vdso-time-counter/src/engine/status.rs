@@ -15,8 +15,9 @@ pub struct State {
     /// While the vDSO answers, it is the lead that the clock keeps because it does not go back:
     /// usually 0. [`Duration::MAX`] if a sandbox denies the clock.
     pub error_bound: Duration,
-    /// The number of [`Ticks`](crate::Ticks) per second: the mean since the counter was measured, a
-    /// few parts per billion off after a minute. `None` while the counter is not used. Where
+    /// The number of [`Ticks`](crate::Ticks) per second: the mean since the counter was measured, or
+    /// since adjtimex(2) changed the rate by more than NTP does; a few parts per billion off after a
+    /// minute. `None` while the counter is not used. Where
     /// `Ticks` are nanoseconds, it is 1,000,000,000.
     pub frequency: Option<u64>,
     /// What the clock has done so far.
@@ -157,6 +158,9 @@ pub struct Statistics {
     pub vdso_reads: u64,
     /// The clock's error that the last segment began to remove.
     pub last_error: Duration,
-    /// The largest of these errors. An error bound below it was exceeded.
+    /// The largest of these errors.
+    ///
+    /// It shows steps and slews. It is not proof that a read was wrong: if an interrupt makes every
+    /// sample of a burst late, the error is that of the sample.
     pub largest_error: Duration,
 }

@@ -19,6 +19,9 @@ const LONG: u32 = 32;
 const SHORT: u32 = 8;
 /// A larger difference, in nanoseconds, is a step or another rate. A smaller one is smoothed.
 const NOISE: u64 = 64;
+/// The same in ticks, for a counter whose ticks are long. With 64 ns alone, the error of one tick was
+/// a suspected rate, and a step confirmed it: a counter of 1 MHz overshot a fifth of the steps.
+const NOISE_TICKS: u64 = 3;
 /// The corrupted calibrations in a row after which the counter is unavailable. A suspend can
 /// corrupt one.
 const SPOILT: u8 = 3;
@@ -264,9 +267,11 @@ impl<S: Source> Step<'_, S> {
         } else {
             burst.cost.min(usual + usual.div_ceil(8))
         };
-        if let Err(divergence) = follow(self.state, burst.sample, cost) {
+        let mut next = *self.state;
+        if let Err(divergence) = follow(&mut next, burst.sample, cost) {
             return self.diverged(divergence);
         }
+        *self.state = next;
         self.set_offset(offset);
         self.state.sampled = burst.sample;
         self.state.cost = cost;
@@ -338,85 +343,195 @@ fn retry(reason: Unavailable, spoilt: u8) -> u64 {
     }
 }
 
-/// Makes the next segment by a sample of the kernel's clock. An error changes nothing.
-#[inline]
-fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Divergence> {
-    let old = state.segment;
-    let centre = sample.centred(cost);
-    let ticks = sample.ticks.wrapping_sub(state.sampled.ticks);
-    let long_span = segment::span(state.base_rate);
-    let expected = segment::long_nanos(ticks, state.base_rate);
-    let passed = sample.nanos.wrapping_sub(state.sampled.nanos);
-    let change = (passed as i64).saturating_sub(expected as i64);
-    // NTP changes the rate by up to 500 ppm, and adjtimex(2) by up to 20 %. Over a longer time, a
-    // change beyond NTP's can also be a suspend, so it needs a new calibration.
-    let noise = segment::nanos(long_span, state.base_rate) / 1024;
-    let (slew, ntp) = (expected / 4 + noise, expected / 2000 + noise);
-    if change.unsigned_abs()
-        > if ticks <= long_span.saturating_mul(2) {
-            slew
-        } else {
-            ntp
+/// What passed since the last sample.
+struct Interval {
+    ticks: u64,
+    /// The nanoseconds that these ticks take at the base rate.
+    expected: u64,
+    /// The nanoseconds that the kernel's clock went further.
+    change: i64,
+}
+
+impl Interval {
+    fn new(state: &ClockState, sample: Sample) -> Self {
+        let ticks = sample.ticks.wrapping_sub(state.sampled.ticks);
+        let expected = segment::long_nanos(ticks, state.base_rate);
+        let passed = sample.nanos.wrapping_sub(state.sampled.nanos) as i64;
+        let change = passed.saturating_sub(expected as i64);
+        Self {
+            ticks,
+            expected,
+            change,
         }
-    {
-        return Err(if change.unsigned_abs() > slew {
-            Divergence::Jump
-        } else {
-            Divergence::Slew
+    }
+
+    /// Returns an error if the change is not one that a segment may follow.
+    ///
+    /// NTP changes the rate by up to 500 ppm, and adjtimex(2) by up to 20 %. Over a longer time a
+    /// change beyond NTP's can also be a suspend, so it needs a new calibration.
+    fn check(&self, longest: u64, rate: Rate) -> Result<(), Divergence> {
+        let tolerance = segment::nanos(longest, rate) / 1024;
+        let slew = self.expected / 4 + tolerance;
+        let ntp = self.expected / 2000 + tolerance;
+        let change = self.change.unsigned_abs();
+        if change > slew {
+            return Err(Divergence::Jump);
+        }
+        if change > ntp && self.ticks > longest.saturating_mul(2) {
+            return Err(Divergence::Slew);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the largest difference, in nanoseconds, that can be an error of the samples: see
+/// [`NOISE`].
+fn noise(rate: Rate) -> u64 {
+    NOISE.max(segment::nanos(NOISE_TICKS, rate))
+}
+
+/// What an interval shows of the kernel's rate.
+struct Learnt {
+    base_rate: Rate,
+    /// The change of the rate that the next sample can confirm, or 0.
+    suspected: i64,
+    /// Whether a change was confirmed.
+    is_confirmed: bool,
+}
+
+/// Learns the kernel's rate from an interval. Returns `None` if no counter can have the rate.
+///
+/// One sample cannot tell a step from a change of the rate. So the first change is only suspected:
+/// the next segment removes the error, and nothing is learnt. After a step, the second sample shows
+/// no change. Two changes in a row to the same side are a rate. It began within the first interval,
+/// so the second change is not the smaller one.
+fn learn(state: &ClockState, interval: &Interval) -> Option<Learnt> {
+    let change = segment::rate_of(interval.change, interval.ticks);
+    let is_smooth = interval.change.unsigned_abs() <= noise(state.base_rate);
+    let is_second = state.pending.signum() == change.signum()
+        && change.unsigned_abs() >= state.pending.unsigned_abs() / 2;
+    let is_long = interval.ticks > segment::span(state.base_rate).saturating_mul(64);
+    if is_smooth {
+        return Some(Learnt {
+            base_rate: state.base_rate.checked_add_signed(change / 8)?,
+            suspected: 0,
+            is_confirmed: false,
         });
     }
-    // One sample cannot tell a step from a change of the rate. So the first one removes the error
-    // and learns nothing: after a step, the next one shows no change. Two changes in a row to the
-    // same side are a rate. It began within the first interval, so the second is not the smaller.
-    let whole = segment::rate_of(change, ticks);
-    let suspected = state.pending;
-    let is_rate = suspected.signum() == whole.signum()
-        && whole.unsigned_abs() >= suspected.unsigned_abs() / 2;
-    let (learnt, suspected) = if change.unsigned_abs() <= NOISE {
-        (whole / 8, 0)
-    } else if is_rate || ticks > long_span.saturating_mul(64) {
-        (whole, 0)
-    } else {
-        (0, whole)
-    };
-    let base_rate = state
-        .base_rate
-        .checked_add_signed(learnt)
-        .ok_or(Divergence::Jump)?;
+    if is_second || is_long {
+        return Some(Learnt {
+            base_rate: state.base_rate.checked_add_signed(change)?,
+            suspected: 0,
+            is_confirmed: true,
+        });
+    }
+    Some(Learnt {
+        base_rate: state.base_rate,
+        suspected: change,
+        is_confirmed: false,
+    })
+}
 
-    // The new segment begins where the old one ends. If that has ended, another read may just have
-    // returned its end, so the new one begins with that time or a later one.
-    let lead = || (old.end_nanos().wrapping_sub(centre.nanos) as i64).max(0);
-    let (start, nanos, error) = match old.covering(centre.ticks) {
-        Some(old) => (
-            old.end(),
-            old.end_nanos(),
-            centre.nanos.wrapping_sub(old.time(centre.ticks)) as i64,
-        ),
-        None => (
-            centre.ticks,
-            centre.nanos.wrapping_add_signed(lead()),
-            -lead(),
-        ),
-    };
-    let is_change = change.unsigned_abs() > expected / 1000 + segment::nanos(3, base_rate) + NOISE;
-    let unsteady = if is_change {
-        UNSTEADY
-    } else {
-        state.unsteady.saturating_sub(1)
-    };
-    // A short segment limits the error by the next change, if it is long enough to remove this one.
-    let longest = segment::span(base_rate);
-    let mut span = (longest >> if unsteady > 0 { 2 } else { 0 }).max(1);
-    while span < longest && segment::nanos(span, base_rate) / 4 < error.unsigned_abs() {
+/// Where the next segment begins, and the error that it removes, in nanoseconds: the kernel's time
+/// at its first tick minus its own.
+struct Beginning {
+    start: u64,
+    nanos: u64,
+    error: i64,
+}
+
+impl Beginning {
+    /// The new segment begins where the old one ends. If that has ended, another read may just have
+    /// returned its end, so the new one begins with that time or a later one.
+    fn after(old: &Segment, sample: Sample, base_rate: Rate) -> Self {
+        let end = old.end_nanos();
+        if old.covering(sample.ticks).is_none() {
+            let lead = (end.wrapping_sub(sample.nanos) as i64).max(0);
+            return Self {
+                start: sample.ticks,
+                nanos: sample.nanos.wrapping_add_signed(lead),
+                error: -lead,
+            };
+        }
+        // Not the error at the sample: the old segment still removes a part of it. Without that, a
+        // step of 3.9 ms was overshot by 10.8 us.
+        let left = segment::nanos(old.end().wrapping_sub(sample.ticks), base_rate);
+        let kernel = sample.nanos.wrapping_add(left);
+        Self {
+            start: old.end(),
+            nanos: end,
+            error: kernel.wrapping_sub(end) as i64,
+        }
+    }
+}
+
+/// Returns the span of a segment that removes an error. A short one limits the error after the next
+/// change of the rate, but must be long enough to remove this one.
+fn span(error: i64, rate: Rate, is_unsteady: bool) -> u64 {
+    let longest = segment::span(rate);
+    let mut span = longest;
+    if is_unsteady {
+        span = (longest / 4).max(1);
+    }
+    while span < longest && segment::nanos(span, rate) / 4 < error.unsigned_abs() {
         span *= 2;
     }
-    let correction = segment::correction(error, span, base_rate);
-    let correction = if error.unsigned_abs() > NOISE {
-        correction
-    } else {
-        correction / 2
-    };
+    span
+}
+
+/// Makes the next segment from a sample of the kernel's clock. An error changes nothing.
+///
+/// # A step
+///
+/// The counter has 1 GHz, so that the base rate is 1 ns for each tick, and a segment has 2^23 ticks
+/// (8.4 ms). The last sample was at tick 0 and at 0 ns, and the segment ends at tick 8,421,608.
+/// Meanwhile the kernel's clock steps forward by 1 ms.
+///
+/// - The sample is taken at tick 8,390,000, and the kernel's time is 9,390,000 ns. 8,390,000 ns were
+///   expected, so the change is 1,000,000 ns: less than a quarter of the interval.
+/// - It is a rate of 0.119 ns for each tick, which is suspected and not learnt. The base rate stays.
+/// - At the end of the old segment its time is 8,421,608 ns, and the kernel's will be 9,421,608 ns.
+///   So the error is 1,000,000 ns.
+/// - The clock is unsteady now. A segment of 2^21 ticks can remove a quarter of its 2.1 ms, which is
+///   too little, so the next one has 2^22 ticks. Its rate is 1 + 1,000,000 / 2^22 = 1.238, and it
+///   ends at tick 12,615,912 with the kernel's time, 13,615,912 ns.
+/// - The next sample shows no change: it was a step, and nothing remains of it.
+///
+/// # A slew
+///
+/// The kernel's clock goes 10 % faster instead, from tick 4,000,000 on.
+///
+/// - At tick 8,390,000 the change is 439,000 ns: a rate of 0.052, which is suspected. The next
+///   segment removes the error, as after a step.
+/// - The next sample, 2,121,000 ticks later, shows a change of 212,100 ns: a rate of 0.1. That is to
+///   the same side and not less than half of the suspected one, so it is learnt: the base rate is
+///   1.1. Meanwhile the clock was behind by up to 0.44 ms.
+#[inline]
+fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Divergence> {
+    let interval = Interval::new(state, sample);
+    interval.check(segment::span(state.base_rate), state.base_rate)?;
+    let Learnt {
+        base_rate,
+        suspected,
+        is_confirmed,
+    } = learn(state, &interval).ok_or(Divergence::Jump)?;
+    let is_change =
+        interval.change.unsigned_abs() > interval.expected / 1000 + noise(state.base_rate);
+    let mut unsteady = state.unsteady.saturating_sub(1);
+    if is_change {
+        unsteady = UNSTEADY;
+    }
+
+    let Beginning {
+        start,
+        nanos,
+        error,
+    } = Beginning::after(&state.segment, sample.centred(cost), base_rate);
+    let span = span(error, base_rate, unsteady > 0);
+    let mut correction = segment::correction(error, span, base_rate);
+    if error.unsigned_abs() <= noise(base_rate) {
+        correction /= 2;
+    }
     let rate = base_rate
         .checked_add_signed(correction)
         .ok_or(Divergence::Jump)?;
@@ -426,7 +541,14 @@ fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Diver
         rate,
         span,
     };
-    (state.base_rate, state.unsteady, state.pending) = (base_rate, unsteady, suspected);
+    if is_confirmed && is_change {
+        // The mean of two rates is neither: ticks are converted by the new one. After ten minutes
+        // of chrony's slew, values of a second ago were converted 75 ms wrong.
+        state.first = state.sampled.centred(state.cost);
+    }
+    state.base_rate = base_rate;
+    state.pending = suspected;
+    state.unsteady = unsteady;
     state.made(error.unsigned_abs());
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! [`View`]: the state of the clock at one tick.
 
 use super::latch::{Latch, Version, Word};
-use super::segment::{self, Rate, Segment};
+use super::segment::{self, Segment};
 use super::source::Source;
 use super::state::{ClockState, Phase, WORDS, Words, segment_of};
 use super::status::Status;
@@ -52,40 +52,30 @@ impl View {
     /// ends, in nanoseconds. `None` if the clock is denied.
     pub(crate) fn error<S: Source>(&self, segment: &Segment, source: &S) -> Option<u64> {
         let ClockState {
-            base_rate,
-            sampled,
-            cost,
-            ..
+            base_rate, cost, ..
         } = self.state;
-        let (mut error, mut seen, mut least) = (u64::MAX, base_rate, u64::MAX);
+        let mut distance = u64::MAX;
         let mut before = self.ticks;
         for _ in 0..TRIES {
             let now = source.monotonic()?;
             let after = source.ticks_ordered();
-            // The clocks were read between the two ticks.
-            let far = [before, after].map(|ticks| segment.time(ticks).abs_diff(now));
-            error = error.min(far.into_iter().fold(0, u64::max));
-            // The kernel's rate since the last sample, by the quickest pair of reads: a slew may
-            // have begun.
-            let passed = before.wrapping_sub(sampled.ticks);
-            let taken = after.wrapping_sub(before);
-            if taken < least {
-                let is_recent =
-                    passed > segment.span / 8 && passed < segment.span.saturating_mul(2);
-                let rate = || segment::rate(passed, now.wrapping_sub(sampled.nanos));
-                (least, seen) = (taken, is_recent.then(rate).flatten().unwrap_or(base_rate));
-            }
-            if taken <= cost.saturating_mul(3) {
+            // The kernel's clock was read between the two ticks. A preempted caller can read them
+            // long after the segment has ended.
+            let at_most = segment
+                .extrapolated(before)
+                .abs_diff(now)
+                .max(segment.extrapolated(after).abs_diff(now));
+            distance = distance.min(at_most);
+            if after.wrapping_sub(before) <= cost.saturating_mul(3) {
                 break;
             }
             before = after;
         }
         let left = segment.end().wrapping_sub(self.ticks);
-        let apart = |rate: Rate| segment::nanos(left, segment.rate.abs_diff(rate));
-        let growth =
-            apart(base_rate).max(apart(seen)) + segment::nanos(left, segment.rate).div_ceil(2000);
+        let drift = segment::nanos(left, segment.rate.abs_diff(base_rate));
+        let ntp = segment::nanos(left, segment.rate).div_ceil(2000);
         let noise = NOISE.max(segment::nanos(3, base_rate));
-        Some(noise.saturating_add(error).saturating_add(growth))
+        Some(noise.saturating_add(distance).saturating_add(drift + ntp))
     }
 }
 
