@@ -8,6 +8,8 @@ mod read;
 #[cfg(target_has_atomic = "64")]
 mod report;
 mod site;
+#[cfg(feature = "enabled")]
+mod text;
 mod tracer;
 
 #[cfg(target_has_atomic = "64")]
@@ -22,6 +24,8 @@ pub use site::{Site, Trace, Tracer, sites};
 pub mod hidden {
     #[cfg(feature = "enabled")]
     pub use crate::site::VDSO_TIME_TRACE_0_1_SITES as SITES;
+    #[cfg(feature = "enabled")]
+    pub use crate::text::{function, function_length};
     #[cfg(feature = "enabled")]
     pub use linkme;
 

@@ -13,8 +13,16 @@ macro_rules! traced {
         // The call sees this name, because items have no hygiene. So it is one that no caller uses.
         #[$crate::hidden::linkme::distributed_slice($crate::hidden::SITES)]
         #[linkme(crate = $crate::hidden::linkme)]
-        static __VDSO_TIME_TRACE_SITE: $crate::Site =
-            $crate::Site::new($name, ::core::stringify!($call), ::core::file!(), ::core::line!());
+        static __VDSO_TIME_TRACE_SITE: $crate::Site = $crate::Site::new(
+            $name,
+            &const {
+                $crate::hidden::function::<
+                    { $crate::hidden::function_length(::core::stringify!($call)) },
+                >(::core::stringify!($call))
+            },
+            ::core::file!(),
+            ::core::line!(),
+        );
         let answer = $call;
         if __VDSO_TIME_TRACE_SITE.is_traced() {
             __VDSO_TIME_TRACE_SITE.trace($crate::Read::nanos(&answer));

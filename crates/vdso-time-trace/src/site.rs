@@ -65,19 +65,23 @@ pub fn sites() -> &'static [Site] {
 }
 
 impl Site {
-    /// Creates the site of a [`traced!`](crate::traced). `call` is the text of the call.
+    /// Creates the site of a [`traced!`](crate::traced). `function` is the text of the function, in
+    /// UTF-8.
     #[doc(hidden)]
     #[must_use]
     pub const fn new(
         name: &'static str,
-        call: &'static str,
+        function: &'static [u8],
         file: &'static str,
         line: u32,
     ) -> Self {
+        let Ok(function) = str::from_utf8(function) else {
+            panic!("the function's name is not UTF-8")
+        };
         Self {
             tracer: AtomicPtr::new(null_mut()),
             name,
-            function: function_of(call),
+            function,
             file,
             line,
         }
@@ -154,19 +158,6 @@ impl Site {
 fn reference(tracer: *mut Tracer) -> Option<&'static Tracer> {
     // SAFETY: a site's pointer is null, or `set_tracer` made it of a `&'static Tracer`.
     unsafe { tracer.as_ref() }
-}
-
-/// Returns the text of a call up to its arguments.
-const fn function_of(call: &str) -> &str {
-    let bytes = call.as_bytes();
-    let mut end = 0;
-    while end < bytes.len() && bytes[end] != b'(' {
-        end += 1;
-    }
-    match str::from_utf8(bytes.split_at(end).0) {
-        Ok(function) => function.trim_ascii_end(),
-        Err(_) => call, // cannot happen: `(` is no part of another character
-    }
 }
 
 /// Its name, function, file and line.

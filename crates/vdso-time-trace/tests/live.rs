@@ -7,7 +7,8 @@ use std::sync::Mutex;
 use std::thread;
 
 use vdso_time::{
-    ClockId, Errno, Instant, MonotonicCoarse, SystemTime, clock_gettime, getcpu, gettimeofday, time,
+    ClockId, Errno, Instant, MonotonicClock, MonotonicCoarse, SystemTime, clock_gettime, getcpu,
+    gettimeofday, time,
 };
 use vdso_time_trace::{Counter, Site, Trace, Tracer, report, sites, traced};
 
@@ -29,6 +30,42 @@ fn unnamed() -> Instant<MonotonicCoarse> {
     traced!(MonotonicCoarse::now())
 }
 
+/// A macro of the program. The compiler prints its tokens with spaces in between.
+macro_rules! stamp {
+    ($name:literal, $($clock:tt)::+) => {
+        traced!($name, $($clock)::+ ())
+    };
+}
+
+struct Clock<T>(T);
+
+impl<T: Copy + Into<i64>> Clock<T> {
+    fn now(&self) -> i64 {
+        self.0.into()
+    }
+}
+
+#[test]
+fn the_function_has_no_spaces_even_inside_a_macro() {
+    let clock = Clock(5_i32);
+    let _ = stamp!("macro/path", MonotonicCoarse::now);
+    let _ = stamp!("macro/absolute path", vdso_time::RealtimeCoarse::now);
+    let _ = traced!("spaces", Instant::now());
+    let _ = traced!("words", <MonotonicCoarse as MonotonicClock>::now());
+    let _ = traced!("generic function", Clock::<i32>::now(&clock));
+    let _ = traced!("method", clock.now());
+    for (name, function) in [
+        ("macro/path", "MonotonicCoarse::now"),
+        ("macro/absolute path", "vdso_time::RealtimeCoarse::now"),
+        ("spaces", "Instant::now"),
+        ("words", "<MonotonicCoarse as MonotonicClock>::now"),
+        ("generic function", "Clock::<i32>::now"),
+        ("method", "clock.now"),
+    ] {
+        assert_eq!(site(name).function(), function);
+    }
+}
+
 /// Returns the only site of a name.
 fn site(name: &str) -> &'static Site {
     let found: Vec<_> = sites().iter().filter(|site| site.name() == name).collect();
@@ -45,15 +82,15 @@ fn tracer<T: Trace>(target: T) -> (&'static T, &'static Tracer) {
 
 #[test]
 fn each_use_is_a_site_whether_it_is_called_or_not() {
-    static ELSEWHERE: Site = Site::new("elsewhere", "time()", "", 0);
+    static ELSEWHERE: Site = Site::new("elsewhere", b"time", "", 0);
 
     assert!(called().is_ok());
     let _ = (generic(1), generic("x"), unnamed());
     for (name, function, line) in [
-        ("called", "vdso_time::try_time", 15),
-        ("never called", "time", 20),
-        ("generic", "Instant::now", 25),
-        ("live", "MonotonicCoarse::now", 29),
+        ("called", "vdso_time::try_time", 16),
+        ("never called", "time", 21),
+        ("generic", "Instant::now", 26),
+        ("live", "MonotonicCoarse::now", 30),
     ] {
         assert_eq!(
             site(name).to_string(),

@@ -1,0 +1,55 @@
+//! The text of a call without its arguments, made when the program is compiled.
+//!
+//! `stringify!` prints a call inside of a program's own macro with spaces between the tokens:
+//! `RealtimeCoarse :: now()`. A space is left out unless it stands between two words, as in
+//! `<Turn as MonotonicClock>::now`.
+
+/// Returns the bytes of the function's text, `N` of them. `function_length` counts them.
+#[must_use]
+pub const fn function<const N: usize>(call: &str) -> [u8; N] {
+    let call = call.as_bytes();
+    let mut text = [0; N];
+    let mut length = 0;
+    let mut at = 0;
+    while length < N {
+        if is_part(call, at) {
+            text[length] = call[at];
+            length += 1;
+        }
+        at += 1;
+    }
+    text
+}
+
+/// Returns how many bytes the function's text has.
+#[must_use]
+pub const fn function_length(call: &str) -> usize {
+    let call = call.as_bytes();
+    let mut length = 0;
+    let mut at = 0;
+    while at < call.len() && call[at] != b'(' {
+        if is_part(call, at) {
+            length += 1;
+        }
+        at += 1;
+    }
+    length
+}
+
+/// Returns whether a byte before the arguments is part of the text.
+const fn is_part(call: &[u8], at: usize) -> bool {
+    if !call[at].is_ascii_whitespace() {
+        return true;
+    }
+    is_word(call, at.wrapping_sub(1)) && is_word(call, at + 1)
+}
+
+/// Returns whether a byte is part of a word. All others of UTF-8 are, because an identifier can have
+/// them.
+const fn is_word(call: &[u8], at: usize) -> bool {
+    if at >= call.len() {
+        return false;
+    }
+    let byte = call[at];
+    byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
+}
