@@ -44,14 +44,15 @@ fn cargo_build(package: &Path, target: &Path, lock: &str, arguments: &[&str]) ->
     };
     cargo(&["check", "--all-targets"]);
     cargo(&[&["build"], arguments].concat());
-    target.join(if arguments.contains(&"--release") {
+    let profile = if arguments.contains(&"--release") {
         "release"
     } else {
         "debug"
-    })
+    };
+    target.join(profile)
 }
 
-/// Returns the folder of the built programs; `None` after a line that says why there is none.
+/// Returns the directory of the built programs, or records the test as not run.
 fn programs() -> Option<&'static Path> {
     static BUILT: LazyLock<Result<PathBuf, String>> = LazyLock::new(build);
     match &*BUILT {
@@ -69,10 +70,8 @@ fn output(command: &mut Command) -> String {
 }
 
 fn seconds_since_the_epoch() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap()
-        .as_secs()
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap().as_secs()
 }
 
 #[test]
@@ -84,36 +83,22 @@ fn it_prints_the_time_the_routes_and_the_symbols() {
         let text = output(Command::new(folder.join("report")).args(arguments));
         let after = seconds_since_the_epoch();
 
-        let time = text
-            .lines()
-            .find_map(|line| line.strip_prefix("time "))
-            .expect("the time");
-        let time: u64 = time.trim().parse().expect("a number");
+        let mut lines = text.lines();
+        let time = lines.find_map(|line| line.strip_prefix("time "));
+        let time: u64 = time.expect("the time").trim().parse().expect("a number");
         // time() turns with the timer tick, so it may be a tick behind.
         assert!(
             (before - 1..=after).contains(&time),
             "{before} {time} {after}"
         );
-        for line in [
-            "gettimeofday Ok(",
-            "clock_gettime Ok(",
-            "clock_getres Ok(",
-            "getcpu Ok(",
-        ] {
-            assert!(text.contains(line), "{line} is missing in:\n{text}");
+        for function in ["gettimeofday", "clock_gettime", "clock_getres", "getcpu"] {
+            let line = format!("{function} Ok(");
+            assert!(text.contains(&line), "{line} is missing in:\n{text}");
         }
         // The same routes as in this program, which asks libc for the vDSO; its address is another.
-        let without_address = |text: &str| {
-            let lines = text
-                .lines()
-                .map(|line| line.split(" at 0x").next().unwrap_or(line).to_owned());
-            lines.collect::<Vec<_>>()
-        };
-        for route in without_address(&vdso_time::routes().to_string()) {
-            assert!(
-                without_address(&text).contains(&route),
-                "{route} is missing in:\n{text}"
-            );
+        let printed = without_addresses(&text);
+        for route in without_addresses(&vdso_time::routes().to_string()) {
+            assert!(printed.contains(&route), "{route} is missing in:\n{text}");
         }
         if let Ok(vdso) = vdso_time::vdso::Vdso::locate() {
             for symbol in vdso.image().symbols() {
@@ -122,6 +107,18 @@ fn it_prints_the_time_the_routes_and_the_symbols() {
             }
         }
     }
+}
+
+/// Returns the lines of a text, each without the address at its end.
+fn without_addresses(text: &str) -> Vec<&str> {
+    text.lines()
+        .map(|line| line.split(" at 0x").next().unwrap_or(line))
+        .collect()
+}
+
+/// Returns how many lines of a text contain a word.
+fn lines_with(text: &str, word: &str) -> usize {
+    text.lines().filter(|line| line.contains(word)).count()
 }
 
 /// Runs where valgrind has unmapped the vDSO and removed its entry, but the kernel still has the
@@ -142,27 +139,14 @@ fn under_valgrind_the_kernel_answers() {
             Err(error) => return not_run_here(format!("valgrind: {error}")),
         };
         let text = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            output.status.success(),
-            "{}\n{text}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        assert_eq!(
-            text.lines().filter(|line| line.contains("Ok(")).count(),
-            4,
-            "{text}"
-        );
-        // Before Linux 6.4 the kernel is asked by /proc, and valgrind answers for that too.
-        let absent = LocateError::Absent.to_string();
-        let routes = |why: &str| {
-            text.lines()
-                .filter(|line| line.contains(&format!("({why})")))
-                .count()
-        };
-        assert!(
-            routes(&why.to_string()) == 5 || routes(&absent) == 5,
-            "{text}"
-        );
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}\n{text}");
+        assert_eq!(lines_with(&text, "Ok("), 4, "{text}");
+        // Before Linux 6.4 the kernel is asked through /proc, and valgrind answers for that too.
+        let absent = LocateError::Absent;
+        let is_right = lines_with(&text, &format!("({why})")) == 5
+            || lines_with(&text, &format!("({absent})")) == 5;
+        assert!(is_right, "{text}");
     }
 }
 
@@ -176,14 +160,13 @@ fn with_elf<T>(program: &Path, work: impl FnOnce(&Elf<'_>) -> T) -> T {
 fn the_program_has_no_symbol_of_libc() {
     let Some(folder) = programs() else { return };
     with_elf(&folder.join("report"), |elf| {
-        let symbols = elf
-            .syms
-            .iter()
-            .filter(|symbol| ![STT_SECTION, STT_FILE].contains(&symbol.st_type()));
-        let named = symbols.filter_map(|symbol| Some((elf.strtab.get_at(symbol.st_name)?, symbol)));
-        let named: Vec<_> = named.filter(|(name, _)| !name.is_empty()).collect();
-        assert!(named.iter().any(|(name, _)| *name == "_start"));
-        for (name, symbol) in named {
+        let mut has_start = false;
+        for symbol in &elf.syms {
+            let name = elf.strtab.get_at(symbol.st_name).unwrap_or_default();
+            if name.is_empty() || [STT_SECTION, STT_FILE].contains(&symbol.st_type()) {
+                continue;
+            }
+            has_start |= name == "_start";
             // Rust's own names are mangled. The others are this program's, the crate's and the
             // linker's.
             let own = ["_start", "memcpy", "memmove", "memset", "memcmp", "bcmp"].contains(&name);
@@ -196,6 +179,7 @@ fn the_program_has_no_symbol_of_libc() {
                 "{name}: {symbol:?}"
             );
         }
+        assert!(has_start);
     });
 }
 
@@ -204,17 +188,15 @@ fn the_program_has_no_symbol_of_libc() {
 fn there_is_no_constructor() {
     let Some(folder) = programs() else { return };
     with_elf(&folder.join("five-functions"), |elf| {
-        let sections = elf.section_headers.iter();
-        let names: Vec<_> = sections
-            .filter_map(|section| elf.shdr_strtab.get_at(section.sh_name))
-            .collect();
-        assert!(names.contains(&".text"), "{names:?}");
-        let runs = |name: &&&str| {
-            [".init", ".preinit", ".ctors"]
-                .iter()
-                .any(|start| name.starts_with(start))
-        };
-        assert_eq!(names.iter().find(runs), None);
+        let mut has_text = false;
+        for section in &elf.section_headers {
+            let name = elf.shdr_strtab.get_at(section.sh_name).unwrap_or_default();
+            has_text |= name == ".text";
+            for start in [".init", ".preinit", ".ctors"] {
+                assert!(!name.starts_with(start), "{name}");
+            }
+        }
+        assert!(has_text);
     });
 }
 
@@ -223,11 +205,14 @@ fn the_five_functions_take_at_most_8_75_kib() {
     let Some(folder) = programs() else { return };
     let size = |program: &str| {
         with_elf(&folder.join(program), |elf| {
-            let sections = elf.section_headers.iter().filter(|section| {
+            let mut size = 0;
+            for section in &elf.section_headers {
                 let name = elf.shdr_strtab.get_at(section.sh_name).unwrap_or_default();
-                name.starts_with(".text") || name.starts_with(".rodata")
-            });
-            sections.map(|section| section.sh_size).sum::<u64>()
+                if name.starts_with(".text") || name.starts_with(".rodata") {
+                    size += section.sh_size;
+                }
+            }
+            size
         })
     };
     let size = size("five-functions") - size("no-functions");
@@ -245,7 +230,7 @@ fn a_signal_handler_reads_the_clock() {
     output(&mut Command::new(folder.join("examples/signal-handler")));
 }
 
-/// Starts process 1 of a PID namespace in an empty folder, without /proc and an environment.
+/// Starts process 1 of a PID namespace in an empty directory, without /proc and an environment.
 #[test]
 fn an_init_process_finds_the_vdso_before_anything_is_mounted() {
     let Some(folder) = programs() else { return };
@@ -262,9 +247,8 @@ fn an_init_process_finds_the_vdso_before_anything_is_mounted() {
     };
     // A user without rights has a PID namespace in a user namespace.
     let works = |user: &&[&str]| {
-        unshare(&[*user, &["true"]].concat())
-            .status()
-            .is_ok_and(|it| it.success())
+        let mut unshare = unshare(user);
+        matches!(unshare.arg("true").status(), Ok(status) if status.success())
     };
     let Some(user) = [&[][..], &["--map-root-user"]].into_iter().find(works) else {
         return not_run_here("unshare(1) cannot make a PID namespace");
@@ -330,9 +314,9 @@ fn the_recipe_of_no_libc_is_the_example_and_links_when_copied() {
         let file = fs::read_to_string(root.join("examples/freestanding").join(name)).unwrap();
         // The comments at its beginning are the page's text.
         let is_header = |line: &&str| line.starts_with("//") || line.is_empty();
-        let [text_lines, file_lines] =
-            [text, &file].map(|text| text.lines().skip_while(is_header).collect::<Vec<_>>());
-        assert_eq!(text_lines, file_lines, "{name}");
+        let of_page: Vec<&str> = text.lines().skip_while(is_header).collect();
+        let of_file: Vec<&str> = file.lines().skip_while(is_header).collect();
+        assert_eq!(of_page, of_file, "{name}");
         fs::write(copy.join(name), text).unwrap();
     }
     // Before the first release the page names a folder, and after it a version.

@@ -16,34 +16,43 @@ use test_support::program;
 
 use crate::{FLAGS, place, source};
 
-/// - The target.
-/// - How a test of a returned `int` begins in its listing.
-/// - The instructions of such a test with its branch.
-/// - The instructions that initialise the answer's 16 bytes.
-/// - The most instructions of the adapter that makes microseconds for `gettimeofday`.
-type Target = (&'static str, &'static str, i64, i64, Option<usize>);
+struct Target {
+    triple: &'static str,
+    /// How a test of a returned `int` begins in the listing.
+    test: &'static str,
+    /// The instructions of such a test with its branch.
+    check: i64,
+    /// The instructions that initialise the answer's 16 bytes.
+    stores: i64,
+    /// The most instructions of the adapter that makes microseconds for `gettimeofday`.
+    adapter: Option<usize>,
+}
+
+const fn target(triple: &'static str, test: &'static str, check: i64, stores: i64) -> Target {
+    Target {
+        triple,
+        test,
+        check,
+        stores,
+        adapter: None,
+    }
+}
 
 const TARGETS: [Target; 8] = [
-    ("x86_64-unknown-linux-gnu", "testl\t%eax, %eax", 2, 2, None),
-    ("aarch64-unknown-linux-gnu", "cbnz\tw0", 1, 2, None),
-    (
-        "armv7-unknown-linux-gnueabihf",
-        "cmp\tr0, #0",
-        2,
-        4,
-        Some(24),
-    ),
-    (
-        "i686-unknown-linux-gnu",
-        "testl\t%eax, %eax",
-        2,
-        2,
-        Some(32),
-    ),
-    ("riscv64gc-unknown-linux-gnu", "bnez\ta0", 1, 2, None),
-    ("s390x-unknown-linux-gnu", "cijlh\t%r2, 0", 1, 2, None),
-    ("loongarch64-unknown-linux-gnu", "bnez\t$a0", 1, 2, None),
-    ("powerpc64le-unknown-linux-gnu", "cmplwi\t3, 0", 2, 2, None),
+    target("x86_64-unknown-linux-gnu", "testl\t%eax, %eax", 2, 2),
+    target("aarch64-unknown-linux-gnu", "cbnz\tw0", 1, 2),
+    Target {
+        adapter: Some(24),
+        ..target("armv7-unknown-linux-gnueabihf", "cmp\tr0, #0", 2, 4)
+    },
+    Target {
+        adapter: Some(32),
+        ..target("i686-unknown-linux-gnu", "testl\t%eax, %eax", 2, 2)
+    },
+    target("riscv64gc-unknown-linux-gnu", "bnez\ta0", 1, 2),
+    target("s390x-unknown-linux-gnu", "cijlh\t%r2, 0", 1, 2),
+    target("loongarch64-unknown-linux-gnu", "bnez\t$a0", 1, 2),
+    target("powerpc64le-unknown-linux-gnu", "cmplwi\t3, 0", 2, 2),
 ];
 
 /// A function whose result needs no test, two that return a `Result`, and one that may panic. The
@@ -58,48 +67,65 @@ const BIT: i64 = 2;
 /// The functions that divide 64 bits on 32-bit targets.
 const DIVISIONS: [&str; 2] = ["__aeabi_ldivmod", "__divdi3"];
 
-/// Returns the instructions of the adapter of `gettimeofday`.
-fn adapter(triple: &str) -> Vec<String> {
-    let to = place(&format!("adapter-{triple}.s"));
-    let listing =
-        String::from_utf8(program::emit("asm", triple, &source(), FLAGS, &to).unwrap()).unwrap();
-    cost::instructions(&listing, "gettimeofday_from_clock_gettime")
-        .map(str::to_string)
-        .collect()
-}
-
-#[test]
-fn a_read_costs_one_load_and_the_test_of_its_result_more_than_a_direct_call() {
-    let mut table = String::new();
-    let mut wrong = Vec::new();
-    for (triple, test, check, stores, adapter_most) in TARGETS {
+impl Target {
+    /// Returns the listing of the loops; `None` without the target's libraries.
+    fn listing(&self) -> Option<String> {
         // The two parts must agree on panics.
         let settings = [("CARGO_PROFILE_RELEASE_PANIC", "unwind")];
-        let library = program::library(["vdso-time", ""], triple, "instruction-count", &settings);
-        let source = "tests/codegen/programs/loops.rs";
-        let listing = library.and_then(|library| program::listing(triple, source, &library, &[]));
-        let Some(listing) = listing else { continue };
-        let ident = listing
-            .split_once("rustc version ")
-            .map_or("", |(_, ident)| ident);
-        let minor: Vec<&str> = ident.split('.').take(2).collect();
-        let compiler = format!("| {triple} | {} |", minor.join("."));
-        let mut row = compiler.clone();
+        let library = program::library(
+            ["vdso-time", ""],
+            self.triple,
+            "instruction-count",
+            &settings,
+        )?;
+        program::listing(
+            self.triple,
+            "tests/codegen/programs/loops.rs",
+            &library,
+            &[],
+        )
+    }
+
+    /// Returns the most that a read may cost more than a direct call.
+    fn allowed(&self, read: &str) -> Cost {
+        let load = 1;
+        // `time` alone has no failure to look for.
+        let checks = i64::from(read != "time");
+        let bit = if read == SYSTEM_TIME { BIT } else { 0 };
+        Cost {
+            instructions: load + checks * (self.check + self.stores) + bit,
+            branches: 0,
+            checks,
+        }
+    }
+
+    /// Returns the instructions of the adapter of `gettimeofday`. There must be at most `most`, and
+    /// none may divide.
+    fn adapter(&self, most: usize, wrong: &mut Vec<String>) -> usize {
+        let to = place(&format!("adapter-{}.s", self.triple));
+        let listing = program::emit("asm", self.triple, &source(), FLAGS, &to).unwrap();
+        let listing = String::from_utf8(listing).unwrap();
+        let instructions: Vec<&str> =
+            cost::instructions(&listing, "gettimeofday_from_clock_gettime").collect();
+        let text = instructions.join("\n");
+        let divides = DIVISIONS.iter().any(|division| text.contains(division));
+        if instructions.len() > most || divides {
+            wrong.push(format!("{}: gettimeofday's adapter:\n{text}", self.triple));
+        }
+        instructions.len()
+    }
+
+    /// Returns the target's row of the page, and adds what is wrong.
+    fn row(&self, listing: &str, wrong: &mut Vec<String>) -> String {
+        let triple = self.triple;
+        let mut row = row_start(triple, listing);
         for read in READS.into_iter().chain([SYSTEM_TIME]) {
-            let of = |whose| Cost::of_turn(&listing, &format!("{whose}_{read}"), test);
-            let (direct, ours) = (of("direct"), of("our"));
-            let more = ours.less(direct);
+            let direct = Cost::of_turn(listing, &format!("direct_{read}"), self.test);
+            let ours = Cost::of_turn(listing, &format!("our_{read}"), self.test);
             let mut cell = format!(" {}", ours.instructions);
-            if let Some(most) = adapter_most.filter(|_| read == "gettimeofday") {
-                let adapter = adapter(triple);
-                write!(cell, " + {}", adapter.len()).unwrap();
-                let divides =
-                    |line: &String| DIVISIONS.iter().any(|division| line.contains(division));
-                if adapter.len() > most || adapter.iter().any(divides) {
-                    wrong.push(format!(
-                        "{triple}: gettimeofday's adapter:\n{}",
-                        adapter.join("\n")
-                    ));
+            if let Some(most) = self.adapter {
+                if read == "gettimeofday" {
+                    write!(cell, " + {}", self.adapter(most, wrong)).unwrap();
                 }
             }
             write!(cell, " / {} |", direct.instructions).unwrap();
@@ -108,31 +134,53 @@ fn a_read_costs_one_load_and_the_test_of_its_result_more_than_a_direct_call() {
             } else {
                 row += &cell;
             }
-            // `time` alone has no failure to look for.
-            let checks = i64::from(read != "time");
-            let bit = if read == SYSTEM_TIME { BIT } else { 0 };
-            let instructions = 1 + checks * (check + stores) + bit;
-            let allowed = Cost {
-                instructions,
-                branches: 0,
-                checks,
-            };
+            let more = ours.less(direct);
+            let allowed = self.allowed(read);
             let is_good = more.instructions <= allowed.instructions
-                && (more.branches, more.checks) == (allowed.branches, allowed.checks);
+                && more.branches == allowed.branches
+                && more.checks == allowed.checks;
             if !is_good {
                 wrong.push(format!("{triple}: {read}: {more:?}, not {allowed:?}"));
             }
         }
-        // The page has a row for each target, from one compiler or more.
-        let page = fs::read_to_string(Path::new(program::ROOT).join("docs/BENCHMARKS.md")).unwrap();
-        let is_of = |start: String| move |line: &&str| line.starts_with(&start);
-        let of_target = page.lines().find(is_of(format!("| {triple} |")));
-        if page
+        row
+    }
+}
+
+/// Returns the first cells of a row: the target, and the compiler's version as in "1.95".
+fn row_start(triple: &str, listing: &str) -> String {
+    let (_, ident) = listing.split_once("rustc version ").unwrap_or_default();
+    let minor: Vec<&str> = ident.split('.').take(2).collect();
+    format!("| {triple} | {} |", minor.join("."))
+}
+
+/// Returns whether the page has this row. It has a row for each target, from one compiler or more.
+/// The row of a compiler that the page does not have is not compared.
+fn page_has(page: &str, row: &str, triple: &str, row_start: &str) -> bool {
+    match page.lines().find(|line| line.starts_with(row_start)) {
+        Some(line) => line == row,
+        None => page
             .lines()
-            .find(is_of(compiler))
-            .or(of_target.and(Some(&row)))
-            != Some(&row)
-        {
+            .any(|line| line.starts_with(&format!("| {triple} |"))),
+    }
+}
+
+#[test]
+fn a_read_costs_one_load_and_the_test_of_its_result_more_than_a_direct_call() {
+    let page = fs::read_to_string(Path::new(program::ROOT).join("docs/BENCHMARKS.md")).unwrap();
+    let mut table = String::new();
+    let mut wrong = Vec::new();
+    for target in &TARGETS {
+        let Some(listing) = target.listing() else {
+            continue;
+        };
+        let row = target.row(&listing, &mut wrong);
+        if !page_has(
+            &page,
+            &row,
+            target.triple,
+            &row_start(target.triple, &listing),
+        ) {
             wrong.push(format!("docs/BENCHMARKS.md lacks: {row}"));
         }
         writeln!(table, "{row}").unwrap();

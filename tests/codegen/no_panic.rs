@@ -48,9 +48,8 @@ fn can_panic(triple: &str, library: &Path, more: &[&str]) -> Option<bool> {
     )?;
     let bytes = fs::read(to).unwrap();
     let has = |name: &str| {
-        bytes
-            .windows(name.len())
-            .any(|bytes| bytes == name.as_bytes())
+        let mut windows = bytes.windows(name.len());
+        windows.any(|window| window == name.as_bytes())
     };
     assert!(has("main"));
     Some(has(MISSING))
@@ -65,13 +64,20 @@ fn no_panic_is_left_for_any_target() {
             ("CARGO_PROFILE_RELEASE_PANIC", "abort"),
         ];
         let library = program::library(["vdso-time", ""], triple, "no-panic", &settings);
-        let found = library.and_then(|library| Some((can_panic(triple, &library, &[])?, library)));
-        let Some((panics, library)) = found else {
+        let Some(library) = library else {
+            continue;
+        };
+        let Some(panics) = can_panic(triple, &library, &[]) else {
             continue;
         };
         assert!(!panics, "{triple}");
         // Each compilation takes seconds.
-        for method in &PANICKING[..if index == 0 { PANICKING.len() } else { 1 }] {
+        let methods = if index == 0 {
+            &PANICKING[..]
+        } else {
+            &PANICKING[..1]
+        };
+        for method in methods {
             let panics = can_panic(triple, &library, &[&format!("--cfg=panics=\"{method}\"")]);
             assert_eq!(panics, Some(true), "{triple}: {method} does not panic");
         }

@@ -67,11 +67,8 @@ mod native {
     fn enter_sandbox() {
         vdso_time::warm_up();
         let filter = filter::restrict(&[libc::SYS_rt_sigprocmask as u32], filter::KILL_PROCESS);
-        child::leave(if filter.is_err() || wrong(&PATHS[0]).is_none() {
-            0
-        } else {
-            15
-        });
+        let is_right = filter.is_err() || wrong(&PATHS[0]).is_none();
+        child::leave(if is_right { 0 } else { 15 });
     }
 
     /// Copies this process at an instruction. Returns whether this is a copy, which goes on.
@@ -131,9 +128,10 @@ mod native {
                 arguments.map(|register| registers[register as usize]);
             // SAFETY: it is the call that the interrupted code makes.
             let result = unsafe { libc::syscall(number, first, second, third, fourth, fifth) };
-            // SAFETY: it is this thread's own.
             let result = if result == -1 {
-                -i64::from(unsafe { errno.read() })
+                // SAFETY: it is this thread's own.
+                let number = unsafe { errno.read() };
+                -i64::from(number)
             } else {
                 result
             };
@@ -174,8 +172,8 @@ mod native {
         let here = oracle::getcpu().map_or(0, |(cpu, _)| cpu as usize);
         cpus::pin(here);
         finish(&function.compare_once(&PATHS[0], ClockId::MONOTONIC, begin));
-        let [instructions, tried] =
-            [&INSTRUCTIONS, &TRIED].map(|count| count.load(Ordering::Relaxed));
+        let instructions = INSTRUCTIONS.load(Ordering::Relaxed);
+        let tried = TRIED.load(Ordering::Relaxed);
         if instructions == 0 {
             return not_run_here("the trap flag sends no signal");
         }
@@ -190,18 +188,17 @@ mod native {
         };
         assert!(
             instructions > least,
-            "{}: that is no first call",
+            "{}: this is not a first call",
             function.name
         );
     }
 
     #[test]
     fn a_first_call_may_be_interrupted_and_forked_at_every_instruction() {
-        for function in FUNCTIONS
-            .iter()
-            .filter(|function| ONLY.is_none_or(|only| only == function.name))
-        {
-            child::forked(|| walk(function));
+        for function in &FUNCTIONS {
+            if ONLY.is_none() || ONLY == Some(function.name) {
+                child::forked(|| walk(function));
+            }
         }
     }
 }

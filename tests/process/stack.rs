@@ -67,17 +67,13 @@ fn depth(call: fn()) -> (usize, usize) {
     // SAFETY: a `stack_t` is numbers and a pointer, which may be null.
     let mut old: libc::stack_t = unsafe { mem::zeroed() };
     // SAFETY: the stack outlives its use, which ends below.
-    assert_eq!(
-        unsafe { libc::sigaltstack(&raw const new, &raw mut old) },
-        0
-    );
+    let set = unsafe { libc::sigaltstack(&raw const new, &raw mut old) };
+    assert_eq!(set, 0);
     signals::handle(Signal::SIGUSR1, SaFlags::SA_ONSTACK, make_call);
     raise(Signal::SIGUSR1).unwrap();
     // SAFETY: the stack is what it was before.
-    assert_eq!(
-        unsafe { libc::sigaltstack(&raw const old, ptr::null_mut()) },
-        0
-    );
+    let restored = unsafe { libc::sigaltstack(&raw const old, ptr::null_mut()) };
+    assert_eq!(restored, 0);
     let all = used(&stack);
     let lowest = stack.as_ptr().addr() + SIZE - all;
     (TOP.load(Ordering::Relaxed) - lowest, all)
@@ -89,18 +85,18 @@ const CALLS: &[Call] = &[
     ("time", || _ = black_box(vdso_time::time())),
     ("gettimeofday", || _ = black_box(vdso_time::gettimeofday())),
     ("clock_gettime", || {
-        _ = black_box(vdso_time::clock_gettime(ClockId::MONOTONIC))
+        _ = black_box(vdso_time::clock_gettime(ClockId::MONOTONIC));
     }),
     ("clock_getres", || {
-        _ = black_box(vdso_time::clock_getres(ClockId::MONOTONIC))
+        _ = black_box(vdso_time::clock_getres(ClockId::MONOTONIC));
     }),
     ("getcpu", || _ = black_box(vdso_time::getcpu())),
     ("Instant::now", || _ = black_box(Instant::now())),
     ("an unknown clock", || {
-        _ = black_box(vdso_time::clock_gettime(ClockId::from_raw(99)))
+        _ = black_box(vdso_time::clock_gettime(ClockId::from_raw(99)));
     }),
     ("syscall::clock_gettime", || {
-        _ = black_box(syscall::clock_gettime(ClockId::MONOTONIC))
+        _ = black_box(syscall::clock_gettime(ClockId::MONOTONIC));
     }),
     ("syscall::getcpu", || _ = black_box(syscall::getcpu())),
 ];
@@ -110,8 +106,10 @@ fn measure((name, call): Call) {
     // The dynamic loader, if it has anything left to bind, does so here.
     black_box(oracle::sysinfo_ehdr());
     let (nothing, _) = depth(|| ());
-    let [(first, _), (later, all)] = [(); 2].map(|()| depth(call));
-    let (first, later) = (first.saturating_sub(nothing), later.saturating_sub(nothing));
+    let (first, _) = depth(call);
+    let (later, all) = depth(call);
+    let first = first.saturating_sub(nothing);
+    let later = later.saturating_sub(nothing);
     let line = format!("{name:22} first {first:5} later {later:5} bytes of stack");
     println!("{line}");
     assert!(
