@@ -25,10 +25,10 @@ unit\:"Those of one systemd unit, container or pod"))' \
 '(--json --folded -o --output --exact)--interval=[Print the table again after so many seconds, until Ctrl-C]:SECONDS:_default' \
 '-d+[For how long; by default until the command ends, or for 10 seconds]:SECONDS:_default' \
 '--duration=[For how long; by default until the command ends, or for 10 seconds]:SECONDS:_default' \
-'-F+[Samples for each second of CPU time]:NUMBER:_default' \
-'-r+[Samples for each second of CPU time]:NUMBER:_default' \
-'--frequency=[Samples for each second of CPU time]:NUMBER:_default' \
-'--rate=[Samples for each second of CPU time]:NUMBER:_default' \
+'-F+[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all have 4000\]]:NUMBER:_default' \
+'-r+[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all have 4000\]]:NUMBER:_default' \
+'--frequency=[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all have 4000\]]:NUMBER:_default' \
+'--rate=[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all have 4000\]]:NUMBER:_default' \
 '-o+[Write the report to this file; one whose name ends with .svg gets a flame graph]:FILE:_files' \
 '--output=[Write the report to this file; one whose name ends with .svg gets a flame graph]:FILE:_files' \
 '--generate=[Print the manual page (man) or completions (bash, fish, zsh)]:WHAT:(man bash fish zsh)' \

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind::MissingRequiredArgument;
 use clap::{ArgGroup, Parser, ValueEnum, value_parser};
 
-use crate::{console, pages};
+use crate::{console, pages, perf};
 
 const NOTES: &str = "\
 Examples:
@@ -68,11 +68,12 @@ pub(crate) struct Arguments {
     /// For how long; by default until the command ends, or for 10 seconds
     #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
     pub(crate) duration: Option<u32>,
-    /// Samples for each second of CPU time
-    #[arg(short = 'F', long, value_name = "NUMBER", default_value_t = 499)]
+    /// Samples for each second of CPU time [default: 499; with more than 8
+    /// CPUs fewer, so that all have 4000]
+    #[arg(short = 'F', long, value_name = "NUMBER", verbatim_doc_comment)]
     #[arg(visible_alias = "rate", visible_short_alias = 'r')]
     #[arg(value_parser = value_parser!(u32).range(1..=10_000))]
-    pub(crate) frequency: u32,
+    frequency: Option<u32>,
     /// Count every read of COMMAND, which slows it down
     #[arg(long, conflicts_with_all = ["frequency", "cgroup", "all"])]
     pub(crate) exact: bool,
@@ -139,6 +140,19 @@ impl Arguments {
                 None => Request::Measure(arguments.into()),
             },
         }
+    }
+
+    /// Returns the samples for each second of CPU time. Each has a copy of the stack, so on a host
+    /// with many CPUs 499 of each would be too much.
+    pub(crate) fn frequency(&self) -> u32 {
+        const DEFAULT: u32 = 499;
+        const OF_ALL: u32 = 4000;
+        const LEAST: u32 = 49;
+        if let Some(frequency) = self.frequency {
+            return frequency;
+        }
+        let cpus = perf::online_cpus().unwrap_or_default().len() as u32;
+        (OF_ALL / cpus.max(1)).clamp(LEAST, DEFAULT)
     }
 
     /// Returns whether a command is watched, which this program starts.

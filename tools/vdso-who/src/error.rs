@@ -1,5 +1,7 @@
 //! Why nothing was measured. The text of an error says what happened and what to do.
 
+use std::io;
+
 use nix::errno::Errno;
 
 pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -13,4 +15,9 @@ pub(crate) fn not_started(error: Errno) -> Error {
 /// Returns the error of a thread of this program that ended early.
 pub(crate) fn ended<E>(_: E) -> Error {
     "a thread of vdso-who ended: please report it".into()
+}
+
+/// Returns whether an error is that of the limit of open files.
+pub(crate) fn is_limit(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }

@@ -176,6 +176,17 @@ fn descendants(pid: u32, mut parents: Vec<(u32, u32)>) -> Vec<u32> {
     family
 }
 
+/// Returns the parameter with which the kernel was booted without a vDSO.
+pub(crate) fn vdso_parameter() -> Option<&'static str> {
+    let line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
+    let mut words = line.split_whitespace();
+    words.find_map(|word| match word {
+        "vdso=0" => Some("vdso=0"),
+        "vdso32=0" => Some("vdso32=0"),
+        _ => None,
+    })
+}
+
 /// Returns the CPU time of all processes.
 pub(crate) fn cpu_time_of_host() -> Option<Duration> {
     let stat = fs::read_to_string("/proc/stat").ok()?;

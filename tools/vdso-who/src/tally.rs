@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::address_space::{AddressSpace, Caller, Files, has_room};
 use crate::arguments::{Arguments, GroupBy};
-use crate::clock_read::clock_read;
-use crate::perf::{Event, Sample};
+use crate::clock_read::{Activity, ClockRead, ClockReads};
+use crate::perf::{ENDED, Event, OTHER_NAMESPACE, Sample};
 use crate::progress::Progress;
 use crate::{proc, unit};
 
@@ -28,6 +28,21 @@ pub(crate) struct Counts {
     pub(crate) records: u64,
     /// The records of threads that were in the kernel.
     pub(crate) in_kernel: u64,
+    /// The records that only other records of the same code tell to be reads.
+    pub(crate) inferred: u64,
+}
+
+/// Samples that may be in a read or not, for these reasons.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Unknown {
+    /// The mappings of the process could not be read.
+    pub(crate) unread: u64,
+    /// The thread was in a system call that is not known.
+    pub(crate) calls: u64,
+    /// The process is in another PID namespace, so it has no number here.
+    pub(crate) foreign: u64,
+    /// The process is in a sandbox of gVisor.
+    pub(crate) sandboxed: u64,
 }
 
 /// The processes of a row.
@@ -35,8 +50,7 @@ pub(crate) struct Counts {
 pub(crate) struct Group {
     pub(crate) pids: HashSet<u32>,
     pub(crate) samples: u64,
-    /// Samples of processes whose mappings could not be read. Each may be in a read.
-    pub(crate) unread: u64,
+    pub(crate) unknown: Unknown,
     pub(crate) callers: HashMap<Caller, Counts>,
 }
 
@@ -67,6 +81,7 @@ struct Tally<'a> {
     arguments: &'a Arguments,
     progress: &'a Progress,
     files: Files,
+    clock_reads: ClockReads,
     processes: Processes,
     found: Findings,
 }
@@ -112,6 +127,7 @@ pub(crate) fn count<'a>(
         arguments,
         progress,
         files: Files::new(downloads),
+        clock_reads: ClockReads::default(),
         processes: Processes {
             watched: pid,
             known: HashMap::new(),
@@ -148,14 +164,14 @@ impl Tally<'_> {
         match event {
             Event::Lost(records) => self.found.lost += records,
             Event::Forked(pid, parent) => self.processes.fork(pid, parent),
-            Event::Named(pid, name, has_executed) => {
+            Event::Named(pid, name, has_executed) if is_number(pid) => {
                 let process = self.processes.of(pid);
                 process.name = Some(name);
                 if has_executed {
                     process.space = Some(AddressSpace::new(pid, self.files.clone()));
                 }
             }
-            Event::Mapped(pid, mapping) => {
+            Event::Mapped(pid, mapping) if is_number(pid) => {
                 let Some(process) = self.processes.known.get_mut(&pid) else {
                     return;
                 };
@@ -163,7 +179,16 @@ impl Tally<'_> {
                     space.map(mapping);
                 }
             }
-            Event::Sample(sample) => self.sample(&sample),
+            Event::Named(..) | Event::Mapped(..) => {}
+            Event::Sample(sample) => {
+                self.found.samples += 1;
+                self.progress.samples.fetch_add(1, Relaxed);
+                if is_number(sample.pid) {
+                    self.sample(&sample);
+                } else {
+                    self.sample_without_number(&sample);
+                }
+            }
         }
     }
 
@@ -172,38 +197,73 @@ impl Tally<'_> {
         let process = self.processes.of(pid);
         let key = process.key(pid, self.arguments.grouping());
         let space = process.space(pid, &self.files);
-        let read = clock_read(space, sample);
-        let is_hidden = space.is_hidden;
-        let mut caller = None;
-        let mut chain = None;
-        if read.is_some() || self.arguments.exact {
-            // Names are looked up while the process still runs.
-            let addresses = space.chain(sample);
-            caller = Some(space.caller(&addresses));
-            if self.arguments.keeps_chains() {
-                let leaf = read.unwrap_or_default();
-                chain = Some(folded_chain(&key.name, space, &addresses, &leaf));
+        let mut activity = self.clock_reads.activity(space, sample);
+        if self.arguments.exact && !matches!(activity, Activity::Reading(_)) {
+            activity = Activity::Reading(ClockRead::default());
+        }
+        match activity {
+            Activity::Reading(read) => {
+                // Names are looked up while the process still runs.
+                let addresses = space.chain(sample);
+                let caller = space.caller(&addresses);
+                if self.arguments.keeps_chains() {
+                    let chain = folded_chain(&key.name, space, &addresses, &read.function);
+                    let others = || "[other chains]".into();
+                    *entry(&mut self.found.chains, chain, MOST_CHAINS, others) += 1;
+                }
+                let group = self.found.group_of(key, pid);
+                let counts = entry(&mut group.callers, caller, MOST_CALLERS, Caller::unknown);
+                counts.records += 1;
+                counts.in_kernel += u64::from(sample.in_kernel);
+                counts.inferred += u64::from(read.is_inferred);
+                self.found.reads += 1;
+                self.progress.reads.fetch_add(1, Relaxed);
+            }
+            Activity::Unknown => {
+                let is_hidden = space.is_hidden;
+                let unknown = &mut self.found.group_of(key, pid).unknown;
+                if is_hidden {
+                    unknown.unread += 1;
+                } else {
+                    unknown.calls += 1;
+                }
+            }
+            Activity::Other => {
+                let is_sandboxed = space.is_sandboxed() && !sample.is_of_kernel_thread();
+                let group = self.found.group_of(key, pid);
+                group.unknown.sandboxed += u64::from(is_sandboxed);
             }
         }
-        self.found.samples += 1;
-        self.progress.samples.fetch_add(1, Relaxed);
-        let group = self.found.group(key);
-        group.pids.insert(pid);
+    }
+
+    /// Counts a sample of a process that has no number, so that nothing of it can be read.
+    fn sample_without_number(&mut self, sample: &Sample) {
+        let name = if sample.pid == OTHER_NAMESPACE {
+            "processes of other PID namespaces"
+        } else {
+            "processes that ended"
+        };
+        let group = self.found.group(Key {
+            name: name.into(),
+            unit: None,
+            pid: None,
+        });
         group.samples += 1;
-        if let Some(caller) = caller {
-            let counts = entry(&mut group.callers, caller, MOST_CALLERS, Caller::unknown);
-            counts.records += 1;
-            counts.in_kernel += u64::from(sample.in_kernel);
-            self.found.reads += 1;
-            self.progress.reads.fetch_add(1, Relaxed);
-        } else if is_hidden && !sample.is_of_kernel_thread() {
-            group.unread += 1;
+        if sample.is_of_kernel_thread() {
+            return;
         }
-        if let Some(chain) = chain {
-            let others = || "[other chains]".into();
-            *entry(&mut self.found.chains, chain, MOST_CHAINS, others) += 1;
+        if sample.pid == OTHER_NAMESPACE {
+            group.unknown.foreign += 1;
+        } else {
+            group.unknown.unread += 1;
         }
     }
+}
+
+/// Returns whether a number is the number of a process. Others stand for many processes, which
+/// have neither a name nor mappings in common.
+fn is_number(pid: u32) -> bool {
+    pid != OTHER_NAMESPACE && pid != ENDED
 }
 
 impl Processes {
@@ -298,10 +358,23 @@ impl Group {
     fn add(&mut self, other: Self) {
         self.pids.extend(other.pids);
         self.samples += other.samples;
-        self.unread += other.unread;
+        self.unknown.add(other.unknown);
         for (caller, counts) in other.callers {
             self.callers.entry(caller).or_default().add(counts);
         }
+    }
+}
+
+impl Unknown {
+    pub(crate) fn sum(self) -> u64 {
+        self.unread + self.calls + self.foreign + self.sandboxed
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.unread += other.unread;
+        self.calls += other.calls;
+        self.foreign += other.foreign;
+        self.sandboxed += other.sandboxed;
     }
 }
 
@@ -309,6 +382,7 @@ impl Counts {
     fn add(&mut self, other: Self) {
         self.records += other.records;
         self.in_kernel += other.in_kernel;
+        self.inferred += other.inferred;
     }
 }
 
@@ -323,6 +397,14 @@ impl Findings {
             };
         }
         self.groups.entry(key).or_default()
+    }
+
+    /// Returns the row of a process, with one sample more.
+    fn group_of(&mut self, key: Key, pid: u32) -> &mut Group {
+        let group = self.group(key);
+        group.pids.insert(pid);
+        group.samples += 1;
+        group
     }
 
     /// Puts the processes of one name together, except those with the most samples.

@@ -9,6 +9,8 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use nix::sys::resource::{Resource, getrlimit};
+
 use super::file::{self, Image};
 use super::module::Module;
 use crate::error::Result;
@@ -17,8 +19,12 @@ use crate::proc;
 use crate::progress::Progress;
 use crate::unwind::{Code, Function};
 
-/// The files that are kept open.
+/// The files that are kept open: so many, or an eighth of the limit of open files. Each can have a
+/// debug file.
 const MOST_FILES: usize = 256;
+
+/// The file that has the memory of the programs in a sandbox of gVisor.
+const GVISOR: &str = "/memfd:runsc-memory";
 
 /// A larger vDSO is not read.
 const MOST_OF_VDSO: u64 = 1 << 20;
@@ -42,8 +48,9 @@ impl OpenFile {
 }
 
 /// The files of all processes.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Files {
+    most: usize,
     known: Rc<RefCell<HashMap<FileId, Rc<OpenFile>>>>,
     /// Where the file is shown whose debug information a debuginfod server is asked for. Without it
     /// no server is asked.
@@ -52,14 +59,25 @@ pub(crate) struct Files {
 
 impl Files {
     pub(crate) fn new(downloads: Option<Arc<Progress>>) -> Self {
+        let mut most = MOST_FILES;
+        if let Ok((limit, _)) = getrlimit(Resource::RLIMIT_NOFILE) {
+            most = most.min(limit as usize / 8);
+        }
         Self {
+            most,
+            known: Rc::default(),
             downloads,
-            ..Self::default()
         }
     }
 
     fn are_too_many(&self) -> bool {
-        self.known.borrow().len() >= MOST_FILES
+        self.known.borrow().len() >= self.most
+    }
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Self::new(None)
     }
 }
 
@@ -141,6 +159,12 @@ impl Mapped {
         self.mappings.is_empty() || self.mappings.iter().any(Mapping::is_vdso)
     }
 
+    /// Returns whether the process has memory of a sandbox of gVisor.
+    pub(super) fn has_gvisor(&self) -> bool {
+        let mut mappings = self.mappings.iter();
+        mappings.any(|mapping| mapping.path.starts_with(GVISOR))
+    }
+
     pub(super) fn has_jvm(&self) -> bool {
         let mut mappings = self.mappings.iter();
         mappings.any(|mapping| mapping.path.ends_with("/libjvm.so"))
@@ -202,8 +226,9 @@ impl Mapped {
             Err(_) => None,
         };
         let file = OpenFile::new(image);
+        let are_too_many = self.files.are_too_many();
         let mut known = self.files.known.borrow_mut();
-        if known.len() >= MOST_FILES {
+        if are_too_many {
             known.clear();
         }
         known.insert(mapping.file, file.clone());

@@ -45,6 +45,8 @@ pub(crate) struct AddressSpace {
     /// The names of code without a file.
     jit: PerfMap,
     read: Instant,
+    /// None if a mapping came after the last look.
+    is_sandboxed: Option<bool>,
     /// Whether its mappings could not be read. It may have ended.
     pub(crate) is_hidden: bool,
 }
@@ -64,6 +66,7 @@ impl AddressSpace {
             frames: HashMap::new(),
             jit: PerfMap::default(),
             read: Instant::now(),
+            is_sandboxed: None,
             is_hidden: false,
         }
     }
@@ -83,6 +86,7 @@ impl AddressSpace {
             frames: HashMap::new(),
             jit: PerfMap::default(),
             read: Instant::now(),
+            is_sandboxed: None,
             is_hidden: false,
         }
     }
@@ -98,6 +102,7 @@ impl AddressSpace {
     /// Adds a mapping, in place of others.
     pub(crate) fn map(&mut self, new: Mapping) {
         self.is_hidden = false;
+        self.is_sandboxed = None;
         if self.mapped.add(new) {
             self.frames.clear();
             self.unwinder.clear();
@@ -107,6 +112,21 @@ impl AddressSpace {
     /// Returns whether there is a vDSO, as far as the mappings are known.
     pub(crate) fn has_vdso(&self) -> bool {
         self.mapped.has_vdso()
+    }
+
+    /// Returns whether the process is in a sandbox of gVisor, where its clock reads cannot be seen.
+    pub(crate) fn is_sandboxed(&mut self) -> bool {
+        if let Some(is_sandboxed) = self.is_sandboxed {
+            return is_sandboxed;
+        }
+        let mut is_sandboxed = self.mapped.has_gvisor();
+        if is_sandboxed {
+            // The sandbox itself has a vDSO. The kernel does not report that a program unmapped it.
+            let _ = self.refresh();
+            is_sandboxed = !self.has_vdso();
+        }
+        self.is_sandboxed = Some(is_sandboxed);
+        is_sandboxed
     }
 
     /// Returns the return addresses from the caller of the vDSO function outward, at most 128. If

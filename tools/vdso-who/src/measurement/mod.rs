@@ -14,17 +14,21 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::address_space::check_debuginfod;
 use crate::arguments::Arguments;
-use crate::error::Result;
+use crate::error::{Result, is_limit};
 use crate::interrupt::Interrupt;
 use crate::report::Report;
 use crate::screen::Observer;
 use crate::target::Target;
-use crate::{breakpoints, console, proc};
+use crate::{breakpoints, console, perf, proc};
 use counter::Counter;
 use watch::Watch;
 
 /// Four times the memory that names may take, for what is not counted there.
 const MOST_MEMORY: u64 = 8 << 30;
+
+/// The files that must be possible beside those of the events: /proc, debug files, and those of
+/// [`Files`](crate::address_space::Files).
+const SPARE_FILES: usize = 24;
 
 /// A measurement. A command waits until it runs.
 pub(crate) struct Measurement<'a> {
@@ -112,6 +116,22 @@ fn set_limits() {
     if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
     }
+}
+
+/// # Errors
+/// If the limit of open files leaves too few for the files of processes: at the limit, mappings
+/// and CPU times could not be read, and callers would have no names.
+fn check_open_files() -> Result<()> {
+    let mut files = Vec::new();
+    for _ in 0..SPARE_FILES {
+        match File::open("/dev/null") {
+            Ok(file) => files.push(file),
+            Err(error) if is_limit(&error) => return Err(perf::limited().into()),
+            // There is no /dev.
+            Err(_) => break,
+        }
+    }
+    Ok(())
 }
 
 fn open_cgroup(path: &Path) -> Result<File> {

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::cgroup_time;
 use super::counter::Counter;
 use super::followed::Followed;
+use super::{cgroup_time, check_open_files};
 use crate::arguments::Arguments;
 use crate::error::Result;
 use crate::perf::{Event, Events, Plan, explain};
@@ -17,6 +17,9 @@ use crate::{breakpoints, mapping, proc};
 
 /// How long the buffers may fill; those of counted reads a tenth of it.
 pub(super) const TICK: Duration = Duration::from_millis(20);
+
+/// How often CPUs that came are looked for.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// Without another end, a process is watched for so long.
 const DEFAULT_SECONDS: u32 = 10;
@@ -45,6 +48,8 @@ struct Clock {
     /// The start of the interval, and the CPU time then.
     since: Instant,
     before: Duration,
+    /// When to look for CPUs that came.
+    look_at_cpus: Instant,
 }
 
 impl Clock {
@@ -62,6 +67,7 @@ impl Clock {
             interval: arguments.interval.map(seconds),
             since: start,
             before,
+            look_at_cpus: start + LOOK,
         }
     }
 
@@ -115,6 +121,7 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
                 break now;
             }
             self.drain();
+            self.follow_cpus(&mut clock, now);
             if clock.is_interval_over(now) {
                 self.report_interval(&report, &mut clock, now);
             }
@@ -175,15 +182,34 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
             Some(pid) if self.arguments.exact => breakpoints::addresses(pid)?,
             _ => Vec::new(),
         };
-        let plan = Plan {
-            pids: &self.followed.pids(),
+        let pids = self.followed.pids();
+        let plan = self.plan(&pids, &addresses);
+        self.events = Events::open(&plan).map_err(|error| explain(&error, &plan))?;
+        check_open_files()
+    }
+
+    fn plan<'b>(&self, pids: &'b [u32], addresses: &'b [u64]) -> Plan<'b>
+    where
+        'a: 'b,
+    {
+        Plan {
+            pids,
             cgroup: self.cgroup,
             follows: self.arguments.follows(),
-            period: 1_000_000_000 / u64::from(self.arguments.frequency),
-            addresses: &addresses,
-        };
-        self.events = Events::open(&plan).map_err(|error| explain(&error, &plan))?;
-        Ok(())
+            period: 1_000_000_000 / u64::from(self.arguments.frequency()),
+            addresses,
+        }
+    }
+
+    /// Looks for CPUs that came, once in a while.
+    fn follow_cpus(&mut self, clock: &mut Clock, now: Instant) {
+        // The records of an event that is closed would be lost.
+        if now < clock.look_at_cpus || self.counter.is_behind() {
+            return;
+        }
+        clock.look_at_cpus = now + LOOK;
+        let plan = self.plan(&[], &[]);
+        self.events.follow_cpus(&plan);
     }
 
     /// Sends the name and the mappings of a process that runs. Those of a descendant may be hidden.

@@ -118,6 +118,8 @@ fn fitted(text: &str, width: usize) -> String {
 fn name(process: &Process) -> String {
     let which = match process.pid {
         Some(pid) => pid.to_string(),
+        // They have no numbers here.
+        None if process.count == 0 => return process.name.clone(),
         None => format!("{} processes", process.count),
     };
     match &process.unit {
@@ -163,6 +165,12 @@ pub(super) fn verdict(report: &Report) -> String {
     }
     if report.whole.percent.is_some() {
         return share(report, &subject);
+    }
+    if report.unknown.sandboxed > 0 {
+        return format!(
+            "{subject} used {cpu:.2} s of CPU time in a sandbox of gVisor. Its clock reads cannot be seen from \
+             outside of it, so no share is known."
+        );
     }
     if report.samples > 0 {
         let sampled = report.samples as f64 / f64::from(report.frequency);
@@ -219,12 +227,13 @@ fn share(report: &Report, subject: &str) -> String {
 /// Returns what one should know about the figures.
 fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
-    if !report.has_vdso {
-        notes.push(
-            "It has no vDSO, so each clock read is a system call: boot without vdso=0, and run it outside of \
-             gVisor and similar sandboxes."
-                .into(),
-        );
+    if !report.has_vdso && report.unknown.sandboxed == 0 {
+        notes.push(match report.boot_parameter {
+            Some(parameter) => format!(
+                "It has no vDSO, so each clock read is a system call: boot without {parameter}."
+            ),
+            None => "It has no vDSO, so each clock read is a system call.".into(),
+        });
     }
     notes.push(figures(report));
     if report.is_slow() && !report.is_exact() {
@@ -250,19 +259,53 @@ fn notes(report: &Report) -> Vec<String> {
             report.lost
         ));
     }
-    if report.unread * 100 > report.samples {
-        notes.push(format!(
-            "{} samples are of processes that ended or whose memory may not be read, so `+-` is larger: run it as \
-             root with CAP_SYS_PTRACE, outside of any container.",
-            report.unread
-        ));
-    }
+    unknown_samples(report, &mut notes);
     if !report.system_wide && !report.is_exact() {
         notes.push(
             "The time in system calls is not seen: run it as root or with CAP_PERFMON.".into(),
         );
     }
     notes
+}
+
+/// Adds why samples are in `+-`, if they are more than a hundredth.
+fn unknown_samples(report: &Report, notes: &mut Vec<String>) {
+    let is_much = |samples: u64| samples * 100 > report.samples;
+    let unknown = report.unknown;
+    if is_much(unknown.unread) {
+        notes.push(format!(
+            "{} samples are of processes that ended or whose memory may not be read, so `+-` is larger: run it as \
+             root with CAP_SYS_PTRACE, outside of any container.",
+            unknown.unread
+        ));
+    }
+    if unknown.foreign > 0 {
+        notes.push(format!(
+            "{} samples are of processes of other PID namespaces, which cannot be read from here, so `+-` is larger: \
+             run it on the host, or with `docker run --pid=host`.",
+            unknown.foreign
+        ));
+    }
+    if unknown.sandboxed > 0 {
+        notes.push(format!(
+            "{} samples are of processes in a sandbox of gVisor, whose clock reads cannot be seen from outside of it.",
+            unknown.sandboxed
+        ));
+    }
+    if report.system_wide && report.unseen() > 0.0 {
+        let sampled = (report.samples + report.lost) as f64 / f64::from(report.frequency);
+        notes.push(format!(
+            "The samples stand for {sampled:.2} s of the CPU time only, so `+-` is larger. A CPU that goes offline, a \
+             suspend, or a limit of the kernel (kernel.perf_event_max_sample_rate) can be the reason.",
+        ));
+    }
+    if is_much(unknown.calls) {
+        notes.push(format!(
+            "{} samples are in system calls that are not known, so `+-` is larger: /proc/kallsyms tells more to root \
+             with CAP_SYSLOG, if kernel.kptr_restrict is at most 1.",
+            unknown.calls
+        ));
+    }
 }
 
 /// Returns what the columns mean.

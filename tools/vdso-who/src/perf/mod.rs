@@ -11,14 +11,15 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use perf_event::events::{self, Breakpoint, Software};
 use perf_event::{Builder, Counter, SampleFlag, Sampler};
 
 use crate::proc;
-pub(crate) use record::{Event, Registers, Sample};
-pub(crate) use refusal::explain;
+pub(crate) use record::{ENDED, Event, OTHER_NAMESPACE, Registers, Sample};
+pub(crate) use refusal::{explain, limited};
 
 /// Bytes of the user stack in the record of a sample, and of a breakpoint.
 const STACK: u32 = 8192;
@@ -37,11 +38,19 @@ const REGISTERS: &[u32] = if cfg!(target_arch = "aarch64") {
     &[6, 7, 8]
 };
 
+/// A CPU's event, which also reports mappings and names, and its buffer.
+struct Ring {
+    cpu: usize,
+    sampler: Sampler,
+    /// How long the event was enabled at the last look.
+    enabled: Option<Duration>,
+}
+
 /// Open events, and the buffers of their records.
 #[derive(Default)]
 pub(crate) struct Events {
-    /// One for each CPU. Their events also report mappings and names.
-    rings: Vec<Sampler>,
+    /// One for each CPU.
+    rings: Vec<Ring>,
     /// Events of other threads and breakpoints, which write to the same rings.
     others: Vec<Counter>,
     /// Whether there is one event for each CPU, which also makes samples in the kernel.
@@ -66,6 +75,12 @@ impl Plan<'_> {
         !self.addresses.is_empty()
     }
 
+    /// Returns the bytes of a CPU's buffer. Counted reads come faster than samples.
+    fn buffer_size(&self, cpus: usize) -> usize {
+        let most = if self.is_exact() { 16 << 20 } else { 8 << 20 };
+        (BUFFERS / cpus.max(1)).clamp(1 << 20, most)
+    }
+
     /// Returns the processes and threads that need events of their own. A thread that is made
     /// meanwhile by one that has events inherits them; a second list would count it twice.
     fn threads(&self) -> Vec<(u32, u32)> {
@@ -79,11 +94,10 @@ impl Plan<'_> {
     }
 }
 
-/// Where an event counts, and which buffer has its records.
+/// Where an event counts.
 struct Place {
     thread: i32,
     cpu: usize,
-    ring: usize,
     /// Bytes of a new buffer.
     size: usize,
 }
@@ -111,36 +125,64 @@ impl Events {
             ..Self::default()
         };
         let cpus = online_cpus()?;
-        // Counted reads come faster than samples.
-        let most = if plan.is_exact() { 16 << 20 } else { 8 << 20 };
-        let size = (BUFFERS / cpus.len().max(1)).clamp(1 << 20, most);
+        let size = plan.buffer_size(cpus.len());
         let threads = if system_wide || plan.pids.is_empty() {
             vec![(0, 0)]
         } else {
             plan.threads()
         };
+        let mut failed = Errno::ESRCH.into();
         for (pid, thread) in threads {
             let is_child = plan.pids.iter().skip(1).any(|child| *child == pid);
-            for (ring, cpu) in cpus.iter().enumerate() {
+            for cpu in &cpus {
                 let place = Place {
                     thread: thread as i32,
                     cpu: *cpu,
-                    ring,
                     size,
                 };
-                match opened.open_one(plan, &place) {
-                    // This thread ended. It may be the main thread.
-                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                let Err(error) = opened.open_one(plan, &place) else {
+                    continue;
+                };
+                match error.raw_os_error() {
+                    // This thread ended, which may be the main thread, or the CPU went offline.
+                    Some(libc::ESRCH | libc::ENODEV) => failed = error,
                     // A child may have other rights.
-                    Err(_) if is_child => {}
-                    opened => opened?,
+                    Some(libc::EPERM | libc::EACCES) if is_child => {}
+                    _ => return Err(error),
                 }
             }
         }
         if opened.rings.is_empty() {
-            return Err(Errno::ESRCH.into());
+            return Err(failed);
         }
         Ok(opened)
+    }
+
+    /// Opens events on CPUs that came, or that came back. The kernel closes the events of a CPU that
+    /// goes offline, as all but the first one do in a suspend, and nothing reports that. But the
+    /// time stands still for which such an event was enabled.
+    pub(crate) fn follow_cpus(&mut self, plan: &Plan<'_>) {
+        if !self.system_wide {
+            return;
+        }
+        let Ok(cpus) = online_cpus() else {
+            return;
+        };
+        // An event of a cgroup is enabled only while the cgroup runs.
+        if plan.cgroup.is_none() {
+            self.rings.retain_mut(Ring::is_alive);
+        }
+        for cpu in &cpus {
+            if self.rings.iter().all(|ring| ring.cpu != *cpu) {
+                let place = Place {
+                    thread: 0,
+                    cpu: *cpu,
+                    size: plan.buffer_size(cpus.len()),
+                };
+                // It may be offline again. The report says what was not seen.
+                let _ = self.open_one(plan, &place);
+            }
+        }
     }
 
     fn open_one(&mut self, plan: &Plan<'_>, place: &Place) -> io::Result<()> {
@@ -155,15 +197,19 @@ impl Events {
         builder.comm(true).comm_exec(true).task(true);
         // No process spends the idle time.
         builder.sample_period(plan.period).exclude_idle(true);
-        if self.rings.len() <= place.ring {
-            self.rings.push(mapped(&mut builder, place.size)?);
+        if self.rings.iter().any(|ring| ring.cpu == place.cpu) {
+            self.send_to_ring(build(&mut builder)?, place.cpu)?;
         } else {
-            self.send_to_ring(build(&mut builder)?, place.ring)?;
+            self.rings.push(Ring {
+                cpu: place.cpu,
+                sampler: mapped(&mut builder, place.size)?,
+                enabled: None,
+            });
         }
         for address in plan.addresses {
             let mut builder = self.builder(plan, Breakpoint::execute(*address), place);
             let counter = builder.sample_period(1).build()?;
-            self.send_to_ring(counter, place.ring)?;
+            self.send_to_ring(counter, place.cpu)?;
         }
         Ok(())
     }
@@ -185,7 +231,7 @@ impl Events {
         }
         builder.enabled(true).one_cpu(place.cpu);
         builder.exclude_kernel(!self.system_wide);
-        builder.exclude_callchain_kernel(true);
+        builder.exclude_callchain_kernel(!self.system_wide);
         let stack = if plan.is_exact() {
             STACK_OF_BREAKPOINT
         } else {
@@ -203,10 +249,13 @@ impl Events {
     }
 
     #[allow(unsafe_code, reason = "perf-event2 has no call of this ioctl")]
-    fn send_to_ring(&mut self, counter: Counter, ring: usize) -> io::Result<()> {
+    fn send_to_ring(&mut self, counter: Counter, cpu: usize) -> io::Result<()> {
         /// `_IO('$', 5)`.
         const SET_OUTPUT: libc::Ioctl = 0x2405;
-        let ring = self.rings[ring].as_raw_fd();
+        let Some(ring) = self.rings.iter().find(|ring| ring.cpu == cpu) else {
+            return Ok(());
+        };
+        let ring = ring.sampler.as_raw_fd();
         // SAFETY: this ioctl takes a number, and both descriptors are open.
         let result = unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, ring) };
         self.others.push(counter);
@@ -229,7 +278,7 @@ impl Events {
         let mut found = Vec::new();
         for ring in &mut self.rings {
             for _ in 0..MOST_RECORDS {
-                let Some(record) = ring.next_record() else {
+                let Some(record) = ring.sampler.next_record() else {
                     break;
                 };
                 found.extend(record::event(&record, others));
@@ -237,6 +286,19 @@ impl Events {
         }
         found.sort_by_key(|(time, _)| *time);
         found.into_iter().map(|(_, event)| event)
+    }
+}
+
+impl Ring {
+    /// Returns whether the event was enabled for longer than at the last look.
+    fn is_alive(&mut self) -> bool {
+        let enabled = match self.sampler.read_full() {
+            Ok(data) => data.time_enabled(),
+            Err(_) => None,
+        };
+        let is_alive = self.enabled.is_none() || enabled > self.enabled;
+        self.enabled = enabled;
+        is_alive
     }
 }
 
@@ -263,7 +325,7 @@ fn mapped(builder: &mut Builder<'_>, largest: usize) -> io::Result<Sampler> {
 }
 
 /// Returns the CPUs that are online.
-fn online_cpus() -> io::Result<Vec<usize>> {
+pub(crate) fn online_cpus() -> io::Result<Vec<usize>> {
     const ONLINE: &str = "/sys/devices/system/cpu/online";
     let named = |error| io::Error::other(format!("cannot read {ONLINE}: {error}: mount /sys"));
     let ranges = fs::read_to_string(ONLINE).map_err(named)?;
@@ -282,4 +344,64 @@ fn parsed_cpus(ranges: &str) -> Vec<usize> {
         }
     }
     cpus
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+    use std::time::Instant;
+
+    use test_support::not_run_here;
+
+    use super::*;
+
+    /// Returns whether this process gets samples while it uses CPU time for at most 10 s.
+    fn has_samples(events: &mut Events) -> bool {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(10) {
+            for number in 0..10_000_000 {
+                black_box(number);
+            }
+            let mut samples = events.drain(&HashSet::new());
+            if samples.any(|event| matches!(event, Event::Sample(_))) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Stops the events, as the kernel does when a CPU goes offline.
+    #[test]
+    fn a_cpu_that_comes_back_gets_an_event() {
+        let plan = Plan {
+            pids: &[],
+            cgroup: None,
+            follows: false,
+            period: 1_000_000,
+            addresses: &[],
+        };
+        let mut events = match Events::open(&plan) {
+            Ok(events) => events,
+            Err(error) => return not_run_here(error),
+        };
+        let cpus =
+            |events: &Events| -> Vec<_> { events.rings.iter().map(|ring| ring.cpu).collect() };
+        let all = cpus(&events);
+        events.follow_cpus(&plan);
+        events.follow_cpus(&plan);
+        assert_eq!(cpus(&events), all);
+        for ring in &mut events.rings {
+            ring.sampler.disable().unwrap();
+        }
+        // The first look finds the time after the last one. Then it stands still.
+        events.follow_cpus(&plan);
+        events.drain(&HashSet::new()).for_each(drop);
+        events.follow_cpus(&plan);
+        assert_eq!(cpus(&events), all);
+        assert!(has_samples(&mut events));
+        // A CPU that comes.
+        events.rings.truncate(1);
+        events.follow_cpus(&plan);
+        assert_eq!(cpus(&events).len(), all.len());
+    }
 }

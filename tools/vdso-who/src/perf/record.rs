@@ -11,8 +11,10 @@ const EXEC: u16 = 1 << 13;
 /// `PERF_RECORD_MISC_CPUMODE_MASK` and `PERF_RECORD_MISC_KERNEL`.
 const MODE: u16 = 7;
 const KERNEL: u16 = 1;
-/// `PERF_CONTEXT_MAX`: larger entries of a call chain are marks.
+/// `PERF_CONTEXT_MAX`: larger entries of a call chain are marks. One of them is
+/// `PERF_CONTEXT_KERNEL`, after which the kernel's addresses follow.
 const MARKS: u64 = (-4095_i64) as u64;
+const KERNEL_MARK: u64 = (-128_i64) as u64;
 
 /// A record.
 pub(crate) enum Event {
@@ -25,6 +27,13 @@ pub(crate) enum Event {
     Named(u32, String, bool),
     Lost(u64),
 }
+
+/// The number that stands for all processes that are not in this program's PID namespace or in one
+/// below it.
+pub(crate) const OTHER_NAMESPACE: u32 = 0;
+
+/// The number of a process that has ended, but whose last thread still runs in the kernel.
+pub(crate) const ENDED: u32 = u32::MAX;
 
 /// A sample of a thread.
 pub(crate) struct Sample {
@@ -39,6 +48,9 @@ pub(crate) struct Sample {
     /// Return addresses that the kernel found, which follows frame pointers. Go calls the vDSO on
     /// another stack, so the copy ends before Go's callers.
     pub(crate) callchain: Vec<u64>,
+    /// The program counter and the return addresses in the kernel, if the thread is there and this
+    /// program has the rights to see them.
+    pub(crate) kernel_chain: Vec<u64>,
 }
 
 impl Sample {
@@ -127,12 +139,7 @@ fn taken(sample: &data::Sample<'_>, misc: u16) -> Option<Box<Sample>> {
             lr: 0,
         }
     };
-    let mut callchain = sample.callchain().unwrap_or_default().to_vec();
-    callchain.retain(|address| *address < MARKS);
-    if !callchain.is_empty() {
-        // It is the program counter.
-        callchain.remove(0);
-    }
+    let (kernel_chain, callchain) = halves(sample.callchain().unwrap_or_default());
     Some(Box::new(Sample {
         pid: sample.pid()?,
         in_kernel,
@@ -141,5 +148,27 @@ fn taken(sample: &data::Sample<'_>, misc: u16) -> Option<Box<Sample>> {
         number,
         stack: sample.stack_user().unwrap_or_default().to_vec(),
         callchain,
+        kernel_chain,
     }))
+}
+
+/// Returns the kernel's half of a call chain, and the return addresses of the program.
+fn halves(chain: &[u64]) -> (Vec<u64>, Vec<u64>) {
+    let mut kernel = Vec::new();
+    let mut user = Vec::new();
+    let mut is_kernels = false;
+    for address in chain {
+        if *address >= MARKS {
+            is_kernels = *address == KERNEL_MARK;
+        } else if is_kernels {
+            kernel.push(*address);
+        } else {
+            user.push(*address);
+        }
+    }
+    if !user.is_empty() {
+        // It is the program counter.
+        user.remove(0);
+    }
+    (kernel, user)
 }

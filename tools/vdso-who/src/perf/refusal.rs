@@ -3,6 +3,8 @@
 use std::process::id;
 use std::{fs, io};
 
+use nix::sys::resource::{Resource, getrlimit};
+
 use super::Plan;
 use crate::error::Error;
 use crate::proc;
@@ -26,14 +28,22 @@ pub(crate) fn explain(error: &io::Error, plan: &Plan<'_>) -> Error {
         libc::ENOSYS | libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT => {
             "this kernel has no perf_event_open(2), as in gVisor and similar sandboxes: run vdso-who outside".into()
         }
-        libc::EMFILE | libc::ENFILE => {
-            "there are too many threads and CPUs for the limit of open files: run it as root or with CAP_PERFMON, \
-             which need one file for each CPU, or let root raise the hard limit (limits.conf(5))"
-                .into()
-        }
+        libc::EMFILE | libc::ENFILE => limited(),
         _ => format!("perf_event_open(2) failed: {error}"),
     };
     text.into()
+}
+
+/// Returns the error of a process at the limit of open files.
+pub(crate) fn limited() -> String {
+    let mut limit = String::new();
+    if let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        limit = format!(", which is {soft}");
+    }
+    format!(
+        "the limit of open files{limit}, is too low: run it as root or with CAP_PERFMON, which need one file for each \
+         CPU and not one for each thread, or raise the hard limit (`ulimit -Hn`, limits.conf(5))"
+    )
 }
 
 fn paranoid() -> String {

@@ -4,6 +4,9 @@ mod figures;
 #[cfg(test)]
 #[path = "../../tests/unit/report.rs"]
 mod tests;
+#[cfg(test)]
+#[path = "../../tests/unit/unknown.rs"]
+mod unknown;
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -12,7 +15,8 @@ use serde::Serialize;
 
 use crate::address_space::Frame;
 use crate::arguments::Arguments;
-use crate::tally::{Counts, Findings, Group, Key};
+use crate::proc;
+use crate::tally::{Counts, Findings, Group, Key, Unknown};
 use figures::{error, share};
 
 /// The processes of a name that have a row each.
@@ -60,9 +64,12 @@ pub(crate) struct Report {
     /// Whether other processes than `pid` had samples.
     #[serde(skip)]
     pub(crate) has_others: bool,
-    /// Samples of processes that could not be read.
+    /// Samples that may be in a read or not.
     #[serde(skip)]
-    pub(crate) unread: u64,
+    pub(crate) unknown: Unknown,
+    /// The parameter with which the kernel was booted without a vDSO.
+    #[serde(skip)]
+    pub(crate) boot_parameter: Option<&'static str>,
     /// A line for each call chain.
     #[serde(skip)]
     pub(crate) folded: Vec<String>,
@@ -108,10 +115,11 @@ impl Report {
             method: if arguments.exact { "exact" } else { "sampled" },
             pid,
             name,
-            frequency: arguments.frequency,
+            frequency: arguments.frequency(),
             merges: arguments.group_by.is_none(),
             read_ns: figures::read_ns(),
             trap_ns,
+            boot_parameter: proc::vdso_parameter(),
             ..Self::default()
         }
     }
@@ -147,7 +155,8 @@ impl Report {
         for (key, group) in &found.groups {
             self.has_others |= self.pid.is_none() || group.has_others(self.pid);
             let process = self.process(key, group);
-            if process.amounts.records > 0 || found.reads == 0 {
+            let is_shown = process.amounts.records > 0 || group.unknown.foreign > 0;
+            if is_shown || found.reads == 0 {
                 self.processes.push(process);
             }
         }
@@ -160,14 +169,16 @@ impl Report {
     fn count_whole(&mut self, found: &Findings) {
         let mut whole = Counts {
             records: found.reads,
-            in_kernel: 0,
+            ..Counts::default()
         };
-        self.unread = 0;
+        self.unknown = Unknown::default();
         for group in found.groups.values() {
-            self.unread += group.unread;
-            whole.in_kernel += group.counts().in_kernel;
+            self.unknown.add(group.unknown);
+            let counts = group.counts();
+            whole.in_kernel += counts.in_kernel;
+            whole.inferred += counts.inferred;
         }
-        self.whole = self.amounts(whole, found.samples, self.unread);
+        self.whole = self.amounts(whole, found.samples, self.unknown);
         if self.is_exact() {
             // A breakpoint is counted even if its record is lost.
             self.whole.reads = Some(self.counted);
@@ -181,7 +192,7 @@ impl Report {
             callers.push(Row {
                 frame: Frame::clone(&caller.first),
                 called_by: caller.next.as_deref().cloned(),
-                amounts: self.amounts(*counts, group.samples, group.unread),
+                amounts: self.amounts(*counts, group.samples, group.unknown),
             });
         }
         let order = |row: &Row| (Reverse(row.amounts.records), row.frame.function.clone());
@@ -192,14 +203,14 @@ impl Report {
             pid: group.only_pid(),
             count: group.pids.len(),
             samples: group.samples,
-            amounts: self.amounts(group.counts(), group.samples, group.unread),
+            amounts: self.amounts(group.counts(), group.samples, group.unknown),
             callers,
         }
     }
 
-    /// Returns the figures of some records among the samples of a process. Any of the `unread`
+    /// Returns the figures of some records among the samples of a process. Any of the `unknown`
     /// samples may be in a read.
-    fn amounts(&self, counts: Counts, samples: u64, unread: u64) -> Amounts {
+    fn amounts(&self, counts: Counts, samples: u64, unknown: Unknown) -> Amounts {
         let mut amounts = Amounts {
             records: counts.records,
             ..Amounts::default()
@@ -210,17 +221,31 @@ impl Report {
                 amounts.reads = Some(counts.records);
                 amounts.reads_per_second = Some(counts.records as f64 / self.seconds);
             }
-        } else if self.has_share() {
-            // Any of the lost records may be in a read as well.
-            let unknown = share(unread, samples) + share(self.lost, self.samples + self.lost);
-            let error = (error(counts.records, samples) + unknown).min(1.0);
+        } else if self.has_share() && !is_sandboxed(samples, unknown) {
+            let unknown = unknown.sum() + counts.inferred;
+            let chance = error(counts.records, samples);
+            let error = chance + share(unknown, samples) + self.missing();
             amounts.percent = Some(100.0 * share(counts.records, samples));
-            amounts.percent_error = Some(100.0 * error);
-            if unread <= counts.records {
+            amounts.percent_error = Some(100.0 * error.min(1.0));
+            if unknown <= counts.records {
                 amounts.reads_per_second = self.rate(counts);
             }
         }
         amounts
+    }
+
+    /// Returns the share of the samples that are missing: any of them may be in a read.
+    pub(crate) fn missing(&self) -> f64 {
+        let lost = share(self.lost, self.samples + self.lost);
+        lost + self.unseen()
+    }
+
+    /// Returns the share of the CPU time for which there is neither a sample nor a lost one, beyond
+    /// what is chance: a CPU went offline, or the kernel made fewer samples than it should.
+    pub(crate) fn unseen(&self) -> f64 {
+        let expected = self.expected();
+        let seen = (self.samples + self.lost) as f64;
+        ((expected - seen - self.tolerance()) / expected.max(1.0)).max(0.0)
     }
 
     /// Returns the reads a second, if their cost is known.
@@ -246,14 +271,28 @@ impl Report {
         self.read_ns > SLOW_NS
     }
 
-    /// Returns whether the samples stand for the CPU time. Events of each CPU see all of it. Those
-    /// of a thread miss threads that live for less than a period: then the samples are fewer by
-    /// more than three standard deviations, the 5 % by which the kernel's clocks differ, and the
-    /// precision of the time in user space.
-    fn has_share(&self) -> bool {
-        let expected = self.cpu_seconds * f64::from(self.frequency);
-        let missing = (expected - self.samples as f64).abs();
-        let most = 3.0 * expected.sqrt() + 0.05 * expected + PRECISION * f64::from(self.frequency);
-        self.samples != 0 && (self.system_wide || missing <= most)
+    /// Returns the samples for which the CPU time stands.
+    fn expected(&self) -> f64 {
+        self.cpu_seconds * f64::from(self.frequency)
     }
+
+    /// Returns by how many samples the CPU time can differ: three standard deviations, the 5 % by
+    /// which the kernel's clocks differ, and the precision of the time in user space.
+    fn tolerance(&self) -> f64 {
+        let expected = self.expected();
+        3.0 * expected.sqrt() + 0.05 * expected + PRECISION * f64::from(self.frequency)
+    }
+
+    /// Returns whether the samples stand for the CPU time. Events of each CPU see threads of any
+    /// life, and what they miss is in the error. Events of a thread miss threads that live for less
+    /// than a period.
+    fn has_share(&self) -> bool {
+        let missing = (self.expected() - self.samples as f64).abs();
+        self.samples != 0 && (self.system_wide || missing <= self.tolerance())
+    }
+}
+
+/// Returns whether most samples are of sandboxes, where no read is seen.
+fn is_sandboxed(samples: u64, unknown: Unknown) -> bool {
+    2 * unknown.sandboxed > samples
 }

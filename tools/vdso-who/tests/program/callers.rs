@@ -159,6 +159,51 @@ fn counts_are_within_1_percent_and_sampled_shares_within_10() {
     }
 }
 
+/// Reads the clock by system calls whose number is an argument, which only the kernel's half of the
+/// call chain tells. The truth is in the intervals: a call of the clock takes at least as long as
+/// one of getppid(2).
+#[test]
+fn reads_by_syscall_count_and_other_calls_do_not() {
+    let Some(path) = compiled(("calls", "gcc", "-O2", "calls.c", "")) else {
+        return;
+    };
+    for (mode, expected) in [
+        ("clock", 70.0..100.0),
+        ("both", 35.0..80.0),
+        ("other", 0.0..2.0),
+    ] {
+        let mut command = who(&["--frequency=999", "--json", "--"]);
+        let output = command.arg(&path).args([mode, "1"]).output();
+        let Some((_, report)) = report(output) else {
+            return;
+        };
+        if report["system_wide"] == false {
+            return not_run_here("system calls are not seen without rights");
+        }
+        let percent = report["percent"].as_f64().unwrap();
+        let error = report["percent_error"].as_f64().unwrap();
+        let is_right = percent - error < expected.end && percent + error > expected.start;
+        assert!(is_right && error < 50.0, "{mode}: {report:#}");
+        if mode != "other" {
+            assert!(percent > 20.0, "{mode}: {report:#}");
+            assert_eq!(callers(&report).next().unwrap()["function"], "clocks");
+        }
+    }
+}
+
+/// Runs a program that looks from outside as one in a sandbox of gVisor does.
+#[test]
+fn a_program_in_a_sandbox_has_no_share() {
+    let Some(path) = compiled(("sandbox", "gcc", "-O2", "sandbox.c", "")) else {
+        return;
+    };
+    let Some((_, report)) = report(who(&["--json", "--"]).arg(&path).arg("1").output()) else {
+        return;
+    };
+    assert!(report["percent"].is_null(), "{report:#}");
+    assert_eq!(report["processes"][0]["percent"], Value::Null);
+}
+
 /// Runs a compiler that makes no mapping for the second function.
 #[test]
 fn just_in_time_compiled_functions_have_the_names_of_the_perf_map() {

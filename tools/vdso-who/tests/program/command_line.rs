@@ -274,6 +274,21 @@ fn a_denied_ptrace_is_named() {
     );
 }
 
+/// At the limit, neither mappings nor CPU times could be read.
+#[test]
+fn too_low_a_limit_of_open_files_is_an_error_that_names_it() {
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 12; exec \"$0\" -- true", PROGRAM]);
+    let Some((status, out, error)) = watched(limited.output()) else {
+        return;
+    };
+    assert_eq!((status, &*out), (Some(2), ""), "{error}");
+    assert!(
+        error.contains("limit of open files, which is 12"),
+        "{error}"
+    );
+}
+
 /// Closes the reader of standard output before the first table. The command still runs when that is
 /// written.
 #[test]

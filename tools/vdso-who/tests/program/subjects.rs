@@ -351,7 +351,7 @@ impl Reader {
     fn run(script: &str) -> Option<Self> {
         let mut command = Command::new("python3");
         let started = command.args(["-c", script]).stdout(Stdio::piped()).spawn();
-        let mut child = started.map_err(|error| not_run_here(error)).ok()?;
+        let mut child = started.map_err(not_run_here).ok()?;
         child.stdout.as_mut()?.read_exact(&mut [0]).ok()?;
         Some(Self(child))
     }
@@ -370,7 +370,7 @@ fn measuring(command: &mut Command) -> Option<Child> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn();
-    let mut child = started.map_err(|error| not_run_here(error)).ok()?;
+    let mut child = started.map_err(not_run_here).ok()?;
     let has_events = |child: &Child| {
         let files = fs::read_dir(format!("/proc/{}/fd", child.id()))
             .into_iter()

@@ -106,6 +106,7 @@ fn the_chain_of_any_registers_and_stack_ends() {
             number,
             stack,
             callchain,
+            kernel_chain: vec![],
         };
         let chain = space.chain(&taken);
         longest = longest.max(chain.len());

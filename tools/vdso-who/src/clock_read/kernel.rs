@@ -1,0 +1,215 @@
+//! The kernel's half of a call chain: which system call a thread is in.
+//!
+//! /proc/kallsyms has the functions. Their names differ by architecture and version:
+//! `sys_clock_gettime`, since Linux 4.17 `__x64_sys_clock_gettime`, `__ia32_compat_sys_gettimeofday`
+//! for i386 programs, `__arm64_sys_clock_gettime32` for arm programs. Without rights, each address
+//! in the file is 0.
+
+use std::cell::OnceCell;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::ops::Range;
+
+/// What a thread does in the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    /// A system call that reads a clock.
+    Clock,
+    /// Another system call, or none: a page fault or an interrupt.
+    Other,
+}
+
+/// How the name of a system call's function begins.
+const PREFIXES: [&str; 13] = [
+    "__x64_sys_",
+    "__x64_compat_sys_",
+    "__ia32_sys_",
+    "__ia32_compat_sys_",
+    "__arm64_sys_",
+    "__arm64_compat_sys_",
+    "__se_sys_",
+    "__se_compat_sys_",
+    "__do_sys_",
+    "__do_compat_sys_",
+    "compat_sys_",
+    "SyS_",
+    "sys_",
+];
+
+/// The system calls that read a clock, as the kernel names their functions.
+const CLOCKS: [&str; 8] = [
+    "clock_gettime",
+    "clock_gettime32",
+    "clock_getres",
+    "clock_getres_time32",
+    "clock_getres32",
+    "gettimeofday",
+    "time",
+    "time32",
+];
+
+/// How the functions begin through which the kernel is entered, but not by a system call.
+const EXCEPTIONS: [&str; 8] = [
+    "asm_exc_",
+    "asm_sysvec_",
+    "asm_common_interrupt",
+    "asm_spurious_",
+    "ret_from_fork",
+    "el0_da",
+    "el0_ia",
+    "el0_interrupt",
+];
+
+type Functions = Vec<(Range<u64>, Call)>;
+
+/// The functions of the kernel that tell the call.
+#[derive(Default)]
+pub(super) struct KernelCalls {
+    /// Sorted. Read with the first sample that needs it.
+    functions: OnceCell<Functions>,
+}
+
+impl KernelCalls {
+    /// Returns the call in which a chain of the kernel's addresses is. None if no function of a
+    /// call is in it: at the entry and at the exit of the kernel, or if /proc/kallsyms has no
+    /// addresses.
+    pub(super) fn call(&self, chain: &[u64]) -> Option<Call> {
+        if chain.is_empty() {
+            return None;
+        }
+        call_in(self.functions.get_or_init(kallsyms), chain)
+    }
+}
+
+fn kallsyms() -> Functions {
+    match File::open("/proc/kallsyms") {
+        Ok(file) => functions(BufReader::new(file)),
+        Err(_) => Vec::new(),
+    }
+}
+
+fn call_in(functions: &[(Range<u64>, Call)], chain: &[u64]) -> Option<Call> {
+    let mut found = None;
+    for address in chain {
+        let next = functions.partition_point(|(range, _)| range.start <= *address);
+        let Some((range, call)) = functions[..next].last() else {
+            continue;
+        };
+        if range.contains(address) {
+            // An interrupt during the call of a clock has both.
+            if *call == Call::Clock {
+                return Some(Call::Clock);
+            }
+            found = Some(*call);
+        }
+    }
+    found
+}
+
+/// Reads lines `ADDRESS TYPE NAME [MODULE]`. A function ends where the next one begins.
+fn functions(file: impl BufRead) -> Functions {
+    let mut functions = Vec::new();
+    let mut last: Option<(u64, Call)> = None;
+    for line in file.lines().map_while(Result::ok) {
+        let Some((address, name)) = function(&line) else {
+            continue;
+        };
+        if let Some((start, call)) = last {
+            if address > start {
+                functions.push((start..address, call));
+                last = None;
+            }
+        }
+        if let Some(call) = call_of(name) {
+            last = Some((address, call));
+        }
+    }
+    functions.sort_by_key(|(range, _)| range.start);
+    functions
+}
+
+fn function(line: &str) -> Option<(u64, &str)> {
+    let mut words = line.split_whitespace();
+    let address = u64::from_str_radix(words.next()?, 16).ok()?;
+    let is_code = matches!(words.next()?, "t" | "T" | "w" | "W");
+    if address == 0 || !is_code {
+        return None;
+    }
+    Some((address, words.next()?))
+}
+
+/// Returns what a function of the kernel tells.
+fn call_of(name: &str) -> Option<Call> {
+    for prefix in PREFIXES {
+        if let Some(call) = name.strip_prefix(prefix) {
+            let is_clock = CLOCKS.contains(&call);
+            return Some(if is_clock { Call::Clock } else { Call::Other });
+        }
+    }
+    let is_exception = EXCEPTIONS.iter().any(|start| name.starts_with(start));
+    if is_exception {
+        return Some(Call::Other);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines of Linux 6.1 on x86-64, of 4.14, and of 6.12 on arm64.
+    const KALLSYMS: &str = "\
+0000000000000000 A fixed_percpu_data
+ffffffff81000080 T entry_SYSCALL_64
+ffffffff81000c60 T asm_exc_page_fault
+ffffffff81000c90 T asm_int80_emulation
+ffffffff81377f20 T __pfx___x64_sys_times
+ffffffff81377f30 T __x64_sys_times
+ffffffff81418ef0 T __x64_sys_time
+ffffffff81418f30 T __pfx___ia32_sys_time
+ffffffff81418f40 T __ia32_compat_sys_gettimeofday
+ffffffff81418f90 T SyS_clock_gettime
+ffffffff81418f90 T sys_clock_gettime
+ffffffff81419000 t __arm64_sys_clock_getres
+ffffffff81419010 d clock_data
+ffffffff81419020 t posix_get_monotonic_timespec
+ffffffffc0000000 t a_driver [driver]
+";
+
+    #[test]
+    fn the_kernels_functions_tell_which_call_reads_a_clock() {
+        let functions = functions(KALLSYMS.as_bytes());
+        for (chain, expected) in [
+            (&[][..], None),
+            (&[0xffff_ffff_8100_0081], None),
+            (
+                &[0xffff_ffff_8141_9021, 0xffff_ffff_8141_8f91],
+                Some(Call::Clock),
+            ),
+            (&[0xffff_ffff_8141_9021], None),
+            (&[0xffff_ffff_8141_8eff], Some(Call::Clock)),
+            (&[0xffff_ffff_8141_8f40], Some(Call::Clock)),
+            (&[0xffff_ffff_8141_901f], Some(Call::Clock)),
+            (&[0xffff_ffff_8137_7f30], Some(Call::Other)),
+            (&[0xffff_ffff_8100_0c61], Some(Call::Other)),
+            (
+                &[0xffff_ffff_8100_0c61, 0xffff_ffff_8141_8ef0],
+                Some(Call::Clock),
+            ),
+            (&[0xffff_ffff_c000_0001], None),
+        ] {
+            assert_eq!(call_in(&functions, chain), expected, "{chain:x?}");
+        }
+    }
+
+    /// Without rights each address is 0.
+    #[test]
+    fn hidden_addresses_tell_nothing() {
+        let hidden: Vec<_> = KALLSYMS
+            .lines()
+            .map(|line| format!("{:016x}{}\n", 0, &line[16..]))
+            .collect();
+        let functions = functions(hidden.concat().as_bytes());
+        assert_eq!(call_in(&functions, &[0xffff_ffff_8141_8eff]), None);
+    }
+}

@@ -1,0 +1,220 @@
+//! Whether a thread was in a clock read.
+//!
+//! A thread is in a clock read if its program counter is in the vDSO, but not in another function
+//! of it. A thread in the kernel is in one as well if it entered through a clock's system call.
+//! Which call that is, tell in this order:
+//!
+//! 1. The kernel's half of the call chain: [`kernel`].
+//! 2. aarch64: the register of the number, which is in the sample. x86: no record has the number,
+//!    so it is read from the code before the program counter: `mov $NUMBER, %eax`, then `syscall`
+//!    or `int $0x80`. libc, Go and the vDSO have that. i386 programs enter the kernel in the vDSO's
+//!    `__kernel_vsyscall`. There the return address, above three saved registers, decides: it is
+//!    in the vDSO, or after such code.
+//! 3. What the same code called before: [`sites`].
+//!
+//! If none does, the call is unknown, which is not the same as no clock read.
+
+mod kernel;
+mod sites;
+
+use crate::address_space::AddressSpace;
+use crate::perf::Sample;
+use kernel::{Call, KernelCalls};
+use sites::Sites;
+
+/// The numbers of clock_gettime, gettimeofday, time and clock_getres.
+const X86_64: &[u64] = &[228, 96, 201, 229];
+const I386: &[u64] = &[265, 403, 78, 13, 266, 406];
+const AARCH64: &[u64] = &[113, 169, 114];
+const ARM: &[u64] = &[263, 403, 78, 264, 406];
+
+/// Functions of a vDSO that read no clock.
+const OTHERS: [&str; 5] = ["getcpu", "getrandom", "sigreturn", "sgx", "vsyscall"];
+
+/// The longest code between the number and the system call.
+const CODE: usize = 32;
+
+/// The name of a clock read by system call.
+pub(crate) const SYSTEM_CALL: &str = "[system call]";
+
+/// A clock read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ClockRead {
+    /// The function of the vDSO, or [`SYSTEM_CALL`].
+    pub(crate) function: String,
+    /// Whether only what the same code called before tells that it is one.
+    pub(crate) is_inferred: bool,
+}
+
+/// What a thread was doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Activity {
+    Reading(ClockRead),
+    Other,
+    /// It was in a system call that is not known, or in a process that cannot be read.
+    Unknown,
+}
+
+/// Tells which samples are in clock reads.
+#[derive(Default)]
+pub(crate) struct ClockReads {
+    kernel: KernelCalls,
+    sites: Sites,
+}
+
+impl ClockReads {
+    pub(crate) fn activity(&mut self, space: &mut AddressSpace, sample: &Sample) -> Activity {
+        let pc = sample.registers.pc;
+        if space.is_vdso(pc) {
+            return self.activity_in_vdso(space, sample);
+        }
+        if sample.is_of_kernel_thread() {
+            return Activity::Other;
+        }
+        if sample.in_kernel {
+            return self.activity_in_kernel(space, sample);
+        }
+        if space.is_hidden {
+            Activity::Unknown
+        } else {
+            Activity::Other
+        }
+    }
+
+    fn activity_in_vdso(&self, space: &mut AddressSpace, sample: &Sample) -> Activity {
+        let function = space.symbol(sample.registers.pc).unwrap_or_default();
+        let is_clock = if function.contains("vsyscall") && sample.in_kernel {
+            match self.kernel.call(&sample.kernel_chain) {
+                Some(call) => call == Call::Clock,
+                None => is_called_by_clock(space, sample),
+            }
+        } else {
+            reads_clock(&function)
+        };
+        if !is_clock {
+            return Activity::Other;
+        }
+        Activity::Reading(ClockRead {
+            function,
+            is_inferred: false,
+        })
+    }
+
+    fn activity_in_kernel(&mut self, space: &mut AddressSpace, sample: &Sample) -> Activity {
+        let mut call = self.system_call(space, sample);
+        let is_inferred = call.is_none();
+        if is_inferred {
+            call = self.sites.call(space, sample);
+        }
+        match call {
+            Some(Call::Clock) => Activity::Reading(ClockRead {
+                function: SYSTEM_CALL.into(),
+                is_inferred,
+            }),
+            Some(Call::Other) => Activity::Other,
+            None => Activity::Unknown,
+        }
+    }
+
+    /// Returns the system call, if the sample tells it. Learns the calls of code to which the
+    /// number is an argument.
+    fn system_call(&mut self, space: &mut AddressSpace, sample: &Sample) -> Option<Call> {
+        let seen = self.kernel.call(&sample.kernel_chain);
+        let number = number(space, sample);
+        if let Number::Is(number) = number {
+            let own = call_of(number, sample);
+            return Some(seen.unwrap_or(own));
+        }
+        if number == Number::None {
+            // An exception or an interrupt.
+            return Some(seen.unwrap_or(Call::Other));
+        }
+        if let Some(call) = seen {
+            self.sites.learn(space, sample, call);
+        }
+        seen
+    }
+}
+
+/// The number of the system call in which a thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Number {
+    Is(u64),
+    /// It is an argument of the code that makes the call.
+    Unknown,
+    /// The thread made no call.
+    None,
+}
+
+fn number(space: &AddressSpace, sample: &Sample) -> Number {
+    if let Some(number) = sample.number {
+        return Number::Is(number);
+    }
+    let mut code = [0; CODE];
+    if space.code_before(sample.registers.pc, &mut code).is_none() {
+        return Number::Unknown;
+    }
+    number_before(&code)
+}
+
+/// Returns what a system call of a program does.
+fn call_of(number: u64, sample: &Sample) -> Call {
+    let clocks = match (sample.number.is_some(), sample.is_64_bit) {
+        (true, true) => AARCH64,
+        (true, false) => ARM,
+        (false, true) => X86_64,
+        (false, false) => I386,
+    };
+    if clocks.contains(&number) {
+        Call::Clock
+    } else {
+        Call::Other
+    }
+}
+
+/// Returns whether a function of the vDSO reads a clock.
+pub(crate) fn reads_clock(name: &str) -> bool {
+    !OTHERS.iter().any(|other| name.contains(other))
+}
+
+/// Returns whether a clock function called `__kernel_vsyscall`, which saved three registers.
+fn is_called_by_clock(space: &mut AddressSpace, sample: &Sample) -> bool {
+    let caller = match sample.stack.get(12..) {
+        Some([a, b, c, d, ..]) => u64::from(u32::from_ne_bytes([*a, *b, *c, *d])),
+        _ => return false,
+    };
+    let mut code = [0; CODE];
+    if space.is_vdso(caller) {
+        return true;
+    }
+    if space.code_before(caller, &mut code).is_none() {
+        return false;
+    }
+    matches!(number_before(&code), Number::Is(number) if I386.contains(&number))
+}
+
+/// Returns the number of the system call, or of the call of `__kernel_vsyscall`, at the end of this
+/// code.
+fn number_before(code: &[u8]) -> Number {
+    const ENTERS: [&[u8]; 4] = [
+        &[0x0f, 0x05],
+        &[0x0f, 0x34],
+        &[0xcd, 0x80],
+        &[0x65, 0xff, 0x15, 0x10, 0, 0, 0],
+    ];
+    let Some(enter) = ENTERS.iter().find(|enter| code.ends_with(enter)) else {
+        return Number::None;
+    };
+    let before = &code[..code.len() - enter.len()];
+    for window in before.windows(5).rev() {
+        // mov $NUMBER, %eax. Numbers are below 65536.
+        if let [0xb8, low, high, 0, 0] = *window {
+            return Number::Is(u64::from(u16::from_le_bytes([low, high])));
+        }
+    }
+    Number::Unknown
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/clock_read.rs"]
+mod tests;

@@ -1,0 +1,94 @@
+//! The code that makes system calls whose number is an argument, as libc's syscall(2) does.
+//!
+//! At the entry and at the exit of the kernel, which is a third of a short call, no function tells
+//! the call. But the same code made the same call before: a sample that is known tells it for later
+//! ones that come from the same place.
+
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash as _, Hasher as _};
+
+use super::kernel::Call;
+use crate::address_space::AddressSpace;
+use crate::perf::Sample;
+
+/// The calls that were seen from a place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    clock: bool,
+    other: bool,
+}
+
+impl Seen {
+    fn add(&mut self, call: Call) {
+        match call {
+            Call::Clock => self.clock = true,
+            Call::Other => self.other = true,
+        }
+    }
+
+    /// Returns the call, if all were of one kind.
+    fn call(self) -> Option<Call> {
+        match (self.clock, self.other) {
+            (true, false) => Some(Call::Clock),
+            (false, true) => Some(Call::Other),
+            _ => None,
+        }
+    }
+}
+
+/// The return addresses that tell one caller from another. Go has four functions between its
+/// `unix.ClockGettime` and the instruction.
+const DEPTH: usize = 6;
+
+/// The places that are kept.
+const MOST: usize = 1 << 13;
+
+#[derive(Default)]
+pub(super) struct Sites {
+    /// By process and program counter.
+    code: HashMap<(u32, u64), Seen>,
+    /// By process and call chain, for code that also reads clocks. Unwinding reads the files of a
+    /// program, so a program that reads no clock has none.
+    chains: HashMap<u64, Seen>,
+}
+
+impl Sites {
+    /// Learns a call.
+    pub(super) fn learn(&mut self, space: &mut AddressSpace, sample: &Sample, call: Call) {
+        if self.code.len() >= MOST {
+            self.code.clear();
+        }
+        let code = self.code.entry(place(sample)).or_default();
+        code.add(call);
+        if code.clock {
+            if self.chains.len() >= MOST {
+                self.chains.clear();
+            }
+            let chain = chain(space, sample);
+            self.chains.entry(chain).or_default().add(call);
+        }
+    }
+
+    /// Returns the call that the same code made before.
+    pub(super) fn call(&self, space: &mut AddressSpace, sample: &Sample) -> Option<Call> {
+        let code = self.code.get(&place(sample))?;
+        if !code.clock {
+            return code.call();
+        }
+        self.chains.get(&chain(space, sample))?.call()
+    }
+}
+
+fn place(sample: &Sample) -> (u32, u64) {
+    (sample.pid, sample.registers.pc)
+}
+
+fn chain(space: &mut AddressSpace, sample: &Sample) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    sample.pid.hash(&mut hasher);
+    for address in space.chain(sample).iter().take(DEPTH) {
+        address.hash(&mut hasher);
+    }
+    hasher.finish()
+}

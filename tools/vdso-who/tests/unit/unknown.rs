@@ -1,0 +1,191 @@
+//! Sources of samples that may be in a clock read or not. Each test has one source only, and the
+//! error of the share holds the truth, whatever it is.
+
+use std::ops::RangeInclusive;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
+
+use super::*;
+use crate::arguments::arguments;
+use crate::mapping::{FileId, Mapping};
+use crate::output::table;
+use crate::perf::{ENDED, Event, OTHER_NAMESPACE, Registers, Sample};
+use crate::tally::{Message, count};
+
+/// No process has this number.
+const PID: u32 = (1 << 22) + 1;
+
+/// Where the code of the process is.
+const CODE: u64 = 0x1000;
+
+fn sample(pid: u32, pc: u64, in_kernel: bool) -> Event {
+    let registers = Registers {
+        pc,
+        ..Registers::default()
+    };
+    Event::Sample(Box::new(Sample {
+        pid,
+        in_kernel,
+        is_64_bit: true,
+        registers,
+        number: None,
+        stack: vec![],
+        callchain: vec![],
+        kernel_chain: vec![],
+    }))
+}
+
+/// A process that can be read, with 10 samples in its own code.
+fn known_process() -> Vec<Event> {
+    let mut events = vec![
+        Event::Named(PID, "known".into(), true),
+        Event::Mapped(PID, mapping("", FileId::default(), CODE)),
+    ];
+    for _ in 0..10 {
+        events.push(sample(PID, CODE, false));
+    }
+    events
+}
+
+fn mapping(path: &str, file: FileId, start: u64) -> Mapping {
+    Mapping {
+        range: start..start + 0x1000,
+        offset: 0,
+        path: path.into(),
+        file,
+    }
+}
+
+/// Reports 10 known samples, and others.
+fn reported(mut others: Vec<Event>, samples: u32) -> Report {
+    let host = arguments("--all");
+    let mut events = known_process();
+    events.append(&mut others);
+    let mut report = Report::new(&host, None, None);
+    report.system_wide = true;
+    report.seconds = 1.0;
+    report.cpu_seconds = f64::from(samples) / f64::from(report.frequency);
+    let messages = events.into_iter().map(Message::Event);
+    report.finish(count(&host, None, messages, &Arc::default()));
+    report
+}
+
+/// Expects a share whose error holds each of these shares, and a note.
+fn assert_holds(report: &Report, truths: RangeInclusive<f64>, note: &str) {
+    let share = report.whole.percent.unwrap();
+    let error = report.whole.percent_error.unwrap();
+    let text = table::text(report, 80);
+    let holds = |truth: f64| (truth - share).abs() <= error;
+    assert!(holds(*truths.start()) && holds(*truths.end()), "{text}");
+    let words: Vec<_> = text.split_whitespace().collect();
+    assert!(words.join(" ").contains(note), "{note}: {text}");
+}
+
+#[test]
+fn without_an_unknown_sample_the_error_is_chance() {
+    let report = reported(vec![], 10);
+    assert_holds(&report, 0.0..=20.0, "10 samples");
+    assert!(report.whole.percent_error < Some(30.0), "{report:?}");
+}
+
+#[test]
+fn samples_of_a_process_that_cannot_be_read_are_in_the_error() {
+    let hidden = (0..10).map(|_| sample(PID + 1, CODE, false));
+    let report = reported(hidden.collect(), 20);
+    assert_holds(
+        &report,
+        0.0..=50.0,
+        "10 samples are of processes that ended",
+    );
+}
+
+/// The code before the program counter has the system call, but not its number.
+#[test]
+fn samples_in_a_system_call_that_is_not_known_are_in_the_error() {
+    let path = test_support::not_run::target_tmpdir().join("unknown-call");
+    let mut code = vec![0x90; 0x1000];
+    code[0x100..0x105].copy_from_slice(&[0x48, 0x89, 0xf8, 0x0f, 0x05]);
+    std::fs::write(&path, code).unwrap();
+    let file = FileId {
+        device: (0, 0),
+        inode: std::fs::metadata(&path).unwrap().ino(),
+    };
+    let start = 0x8000;
+    // After an interrupt, there is no system call before the program counter.
+    for (pc, unknown) in [(start + 0x105, 10), (start + 0x205, 0)] {
+        let code = mapping(path.to_str().unwrap(), file, start);
+        let mut events = vec![Event::Mapped(PID, code)];
+        for _ in 0..10 {
+            events.push(sample(PID, pc, true));
+        }
+        let report = reported(events, 20);
+        assert_eq!(report.unknown.calls, unknown, "{pc:x}");
+        if unknown != 0 {
+            assert_holds(&report, 0.0..=50.0, "10 samples are in system calls");
+        }
+    }
+}
+
+#[test]
+fn processes_of_other_pid_namespaces_are_one_row_without_a_name_of_their_own() {
+    let mut events = vec![
+        Event::Named(OTHER_NAMESPACE, "rustc".into(), true),
+        Event::Mapped(OTHER_NAMESPACE, mapping("[vdso]", FileId::default(), CODE)),
+        Event::Forked(OTHER_NAMESPACE, PID),
+    ];
+    for _ in 0..10 {
+        events.push(sample(OTHER_NAMESPACE, CODE, false));
+    }
+    let report = reported(events, 20);
+    assert_holds(&report, 0.0..=50.0, "--pid=host");
+    let row = report.processes.iter().find(|row| row.name != "known");
+    let row = row.unwrap();
+    assert_eq!(row.name, "processes of other PID namespaces");
+    assert_eq!(row.amounts.percent_error, Some(100.0));
+}
+
+#[test]
+fn a_thread_of_a_process_that_has_ended_is_in_the_error() {
+    let ended = (0..10).map(|_| sample(ENDED, CODE, false));
+    let report = reported(ended.collect(), 20);
+    assert_holds(
+        &report,
+        0.0..=50.0,
+        "10 samples are of processes that ended",
+    );
+}
+
+/// Maps the memory of a sandbox, and no vDSO.
+#[test]
+fn samples_in_a_sandbox_are_in_the_error_and_their_process_has_no_share() {
+    let memory = "/memfd:runsc-memory (deleted)";
+    let mut events = vec![
+        Event::Named(PID + 1, "sandbox".into(), true),
+        Event::Mapped(PID + 1, mapping(memory, FileId::default(), CODE)),
+    ];
+    for _ in 0..8 {
+        events.push(sample(PID + 1, CODE, false));
+    }
+    let report = reported(events, 18);
+    assert_holds(
+        &report,
+        0.0..=44.0,
+        "8 samples are of processes in a sandbox",
+    );
+    let row = report.processes.iter().find(|row| row.name == "sandbox");
+    assert_eq!(row.unwrap().amounts.percent, None);
+}
+
+#[test]
+fn lost_records_are_in_the_error() {
+    let report = reported(vec![Event::Lost(10)], 20);
+    assert_holds(&report, 0.0..=50.0, "10 records were lost");
+}
+
+/// A CPU goes offline, so its part of the CPU time has no samples.
+#[test]
+fn cpu_time_without_samples_is_in_the_error() {
+    let report = reported(vec![], 200);
+    // All of the 190 samples that are missing may be reads.
+    assert_holds(&report, 0.0..=70.0, "The samples stand for 0.02 s");
+}
