@@ -58,7 +58,7 @@ causes! {
         "There is nothing to do.";
     /// The read stays in user space but costs as much as a system call. Only vdso-doctor sees it.
     Slow = "slow",
-        "a hypervisor may trap reads of the counter",
+        "a hypervisor traps reads of the counter",
         "Choose another clock source, or read the clock less often.";
     /// Nothing is known: a measurement was disturbed, nothing can be proved here, or libc answers.
     CannotTell = "cannot-tell",
@@ -95,9 +95,9 @@ causes! {
         "the vDSO cannot read the kernel's clock source",
         "See current_clocksource and available_clocksource in \
          /sys/devices/system/clocksource/clocksource0, and docs/CLOCK_SOURCES.md.";
-    /// The kernel does not trust the CPU's counter.
+    /// The kernel has marked the CPU's counter unreliable, or arm's timer has an erratum.
     CounterDistrusted = "counter-distrusted",
-        "the kernel does not trust the CPU's counter",
+        "the kernel has marked the CPU's counter unreliable",
         "`sudo dmesg | grep -i -e tsc -e arch_timer -e clocksource` shows why.";
     /// The kernel started a moment ago, and still measures the CPU's counter. Only vdso-doctor sees
     /// it.

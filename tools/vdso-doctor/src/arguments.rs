@@ -71,7 +71,7 @@ pub(crate) fn command() -> Command {
                 .num_args(0..=1)
                 .require_equals(true)
                 .default_missing_value("REALTIME,MONOTONIC")
-                .value_parser(read)
+                .value_parser(call)
                 .action(ArgAction::Append)
                 .help(READS),
         )
@@ -83,20 +83,19 @@ pub(crate) fn command() -> Command {
 }
 
 /// Parses the name of a function, or the name or number of a clock of clock_gettime(2).
-fn read(name: &str) -> Result<Call, String> {
-    let functions = [Call::Time, Call::Gettimeofday, Call::Getcpu];
-    let function = functions
-        .into_iter()
-        .find(|read| name.eq_ignore_ascii_case(read.function()));
+fn call(name: &str) -> Result<Call, String> {
+    for call in [Call::Time, Call::Gettimeofday, Call::Getcpu] {
+        if name.eq_ignore_ascii_case(call.function()) {
+            return Ok(call);
+        }
+    }
+    if let Ok(number) = name.parse() {
+        return Ok(ClockId::from_raw(number).into());
+    }
     let upper = name.to_ascii_uppercase();
-    let full = format!("CLOCK_{}", upper.strip_prefix("CLOCK_").unwrap_or(&upper));
-    let clock = || {
-        name.parse()
-            .map(ClockId::from_raw)
-            .or_else(|_| full.parse())
-            .map(Call::ClockGettime)
-    };
-    function
-        .map_or_else(clock, Ok)
-        .map_err(|_| format!("unknown clock or function `{name}`"))
+    let short = upper.strip_prefix("CLOCK_").unwrap_or(&upper);
+    match format!("CLOCK_{short}").parse::<ClockId>() {
+        Ok(clock) => Ok(clock.into()),
+        Err(_) => Err(format!("unknown clock or function `{name}`")),
+    }
 }

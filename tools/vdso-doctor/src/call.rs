@@ -1,4 +1,4 @@
-//! The reads that are examined.
+//! The calls that are checked.
 
 use std::fmt;
 
@@ -20,29 +20,23 @@ pub enum Call {
     ClockGetres(ClockId),
 }
 
-/// The clocks with numbers of their own, and the auxiliary ones.
-const CLOCKS: [std::ops::Range<i32>; 2] = [0..12, 16..24];
-
-/// Returns every read, in the order of the report. Auxiliary clocks only if this kernel has them.
+/// Returns every call, in the order of the report. The auxiliary clocks (16 to 23) are among them
+/// only if this kernel has them.
 pub(crate) fn all() -> Vec<Call> {
-    let is_known =
-        |clock: &ClockId| clock.as_raw() < 12 || vdso_time::clock_gettime(*clock).is_ok();
-    let clocks = || {
-        CLOCKS
-            .into_iter()
-            .flatten()
-            .map(ClockId::from_raw)
-            .filter(is_known)
-    };
-    let functions = [Call::Time, Call::Gettimeofday, Call::Getcpu].into_iter();
-    functions
-        .chain(clocks().map(Call::ClockGettime))
-        .chain(clocks().map(Call::ClockGetres))
-        .collect()
+    let mut clocks: Vec<ClockId> = (0..12).map(ClockId::from_raw).collect();
+    for clock in (16..24).map(ClockId::from_raw) {
+        if vdso_time::clock_gettime(clock).is_ok() {
+            clocks.push(clock);
+        }
+    }
+    let mut calls = vec![Call::Time, Call::Gettimeofday, Call::Getcpu];
+    calls.extend(clocks.iter().copied().map(Call::ClockGettime));
+    calls.extend(clocks.iter().copied().map(Call::ClockGetres));
+    calls
 }
 
 impl Call {
-    /// The reads that a verdict is about by default.
+    /// The calls that a verdict is about by default.
     pub const USUAL: [Self; 2] = [
         Self::ClockGettime(ClockId::REALTIME),
         Self::ClockGettime(ClockId::MONOTONIC),
@@ -75,13 +69,16 @@ impl Call {
 
     /// Returns who answers it.
     pub(crate) fn route(self, routes: &Routes) -> Route {
-        let mut functions = routes.functions();
-        functions
-            .find(|(name, _)| *name == self.function())
-            .map_or(Route::Libc, |(_, route)| route)
+        match self {
+            Self::Time => routes.time,
+            Self::Gettimeofday => routes.gettimeofday,
+            Self::Getcpu => routes.getcpu,
+            Self::ClockGettime(_) => routes.clock_gettime,
+            Self::ClockGetres(_) => routes.clock_getres,
+        }
     }
 
-    /// Makes the read through the crate: by the vDSO, and by system call if the vDSO refuses.
+    /// Makes the call through the crate: by the vDSO, and by a system call if the vDSO refuses.
     pub(crate) fn make(self) -> Result<(), Errno> {
         match self {
             Self::Time => vdso_time::try_time().map(drop),
@@ -90,6 +87,19 @@ impl Call {
             Self::ClockGettime(clock) => vdso_time::clock_gettime(clock).map(drop),
             Self::ClockGetres(clock) => vdso_time::clock_getres(clock).map(drop),
         }
+    }
+
+    /// Returns whether no kernel's vDSO answers it.
+    pub(crate) fn is_in_no_vdso(self) -> bool {
+        matches!(
+            self.clock(),
+            Some(
+                ClockId::PROCESS_CPUTIME
+                    | ClockId::THREAD_CPUTIME
+                    | ClockId::REALTIME_ALARM
+                    | ClockId::BOOTTIME_ALARM
+            )
+        )
     }
 
     /// Returns whether it reads the clock source. The other reads are answered as of the last timer

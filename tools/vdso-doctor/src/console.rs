@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code, reason = "a link section is chosen, and libc is called")]
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The exit status of a command that failed.
@@ -45,26 +45,27 @@ pub(crate) fn require_output() -> io::Result<()> {
     }
 }
 
-/// Prints on standard output. EPIPE is not an error.
+/// Prints on standard output, with colours only if that is a terminal. EPIPE is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
-    match write(text) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(io::Error::new(
-            error.kind(),
-            format!("cannot write the report: {error}"),
-        )),
+    let mut out = anstream::AutoStream::auto(io::stdout().lock());
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let why = format!("cannot write the report: {error}");
+            Err(io::Error::new(error.kind(), why))
+        }
         _ => Ok(()),
     }
 }
 
-/// Writes to standard output, with colours only if that is a terminal.
-pub(crate) fn write(text: &str) -> io::Result<()> {
-    let mut out = anstream::AutoStream::auto(io::stdout().lock());
-    out.write_all(text.as_bytes()).and_then(|()| out.flush())
-}
-
-/// Prints on standard error, if that can be written to.
+/// Prints on standard error, if that can be written to. A log gets one line, and a terminal lines of
+/// 80 columns.
 pub(crate) fn say(what: &str) {
-    let _ = writeln!(io::stderr(), "{PROGRAM}: {}", printable(what));
+    let mut line = format!("{PROGRAM}: {}", printable(what));
+    if io::stderr().is_terminal() {
+        line = textwrap::fill(&line, 80);
+    }
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Escapes what a terminal obeys, such as a control character of a path or of an argument.
@@ -81,14 +82,15 @@ pub(crate) fn printable(text: &str) -> String {
 pub(crate) fn usage(error: &clap::Error) -> String {
     let message = error.to_string();
     let message = message.trim_start_matches("error: ");
-    let is_about_help =
-        |text: &&str| text.starts_with("Usage:") || text.starts_with("For more information");
-    let paragraphs = message
-        .split("\n\n")
-        .take_while(|text| !is_about_help(text));
-    let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let paragraphs: Vec<_> = paragraphs.map(in_one_line).collect();
-    format!("{} (see `{PROGRAM} --help`)", paragraphs.join("; "))
+    let mut lines = Vec::new();
+    for paragraph in message.split("\n\n") {
+        if paragraph.starts_with("Usage:") || paragraph.starts_with("For more information") {
+            break;
+        }
+        let words: Vec<&str> = paragraph.split_whitespace().collect();
+        lines.push(words.join(" "));
+    }
+    format!("{} (see `{PROGRAM} --help`)", lines.join("; "))
 }
 
 /// Returns JSON in which a terminal finds no control characters.

@@ -1,7 +1,8 @@
 //! The diagnosis for a program. Each `impl Serialize` is by hand, so that the first build of a
 //! program with this library compiles no procedural macro.
-
-use std::fmt::Debug;
+//!
+//! A value that is one of several words has them in a function of its type, never from `Debug`: a
+//! program compares these words, and a renamed variant must not change them. The page lists them.
 
 use serde_core::ser::{Serialize, SerializeStruct as _, Serializer};
 use vdso_time::{LocateError, Route, Routes};
@@ -41,18 +42,6 @@ macro_rules! json {
 }
 pub(crate) use {json, object};
 
-/// Returns a variant's name, as `no-vdso`.
-pub(crate) fn kebab_case(variant: &impl Debug) -> String {
-    let mut word = String::new();
-    for letter in format!("{variant:?}").chars() {
-        if letter.is_uppercase() && !word.is_empty() {
-            word.push('-');
-        }
-        word.push(letter.to_ascii_lowercase());
-    }
-    word
-}
-
 /// Formats an address as text, because addresses have more digits than every reader of JSON keeps.
 pub(crate) fn address(address: usize) -> String {
     format!("{address:#x}")
@@ -73,11 +62,8 @@ pub(crate) struct Functions<'a>(pub(crate) &'a Routes);
 
 impl Serialize for Functions<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(
-            self.0
-                .functions()
-                .map(|(function, route)| (function, Via(route))),
-        )
+        let functions = self.0.functions();
+        to.collect_map(functions.map(|(function, route)| (function, Via(route))))
     }
 }
 

@@ -52,6 +52,7 @@ mod process_report;
 mod proof;
 mod report;
 mod seccomp;
+mod sentence;
 #[cfg(test)]
 mod tests;
 mod timing;
@@ -73,7 +74,7 @@ pub use process::{ProcessError, ProcessSymbol, ProcessVdso};
 pub use process_report::ProcessDiagnosis;
 use proof::{Check, worst_location};
 pub use proof::{Evidence, Location, Measurement};
-pub use verdict::Cause;
+pub use vdso_time::Cause;
 
 /// What [`diagnose`] found out.
 #[derive(Clone, Debug)]
@@ -87,17 +88,17 @@ pub struct Diagnosis {
     pub vdso: Result<OwnVdso, LocateError>,
     /// Who answers each function.
     pub routes: Routes,
-    /// Why not every read could be proved.
+    /// Why not every call could be proved.
     pub unproved: Option<String>,
-    /// The CPUs on which the reads were made; empty if the thread could not be moved.
+    /// The CPUs on which the calls were made; empty if the thread could not be moved.
     pub cpus: Vec<usize>,
     /// The calls, and what was found out about each.
     pub measurements: Vec<Measurement>,
-    /// Why the reads are answered where they are.
+    /// Why the calls are answered where they are.
     pub cause: Cause,
     /// The cause as a sentence that says what to do.
     pub verdict: String,
-    /// The reads that the verdict is about.
+    /// The calls that the verdict is about.
     pub(crate) about: Vec<Call>,
 }
 
@@ -105,7 +106,7 @@ json!(Diagnosis, |this|
     format, kernel: this.platform.kernel, architecture: this.platform.architecture,
     supervisor: this.platform.supervisor, clock_source: this.platform.clock_source,
     vdso: json::Located(&this.vdso), routes: json::Functions(&this.routes), unproved, cpus,
-    measurements, cause, verdict
+    measurements, cause: this.cause.name(), verdict
 );
 
 impl Diagnosis {
@@ -132,7 +133,7 @@ pub struct Finding {
     pub message: String,
 }
 
-json!(Finding, |finding| location, cause, message);
+json!(Finding, |finding| location, cause: finding.cause.name(), message);
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,7 +9,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use clap::ArgMatches;
-use console::{FAILED, USAGE, escaped, print, say, usage};
+use console::{FAILED, USAGE, escaped, print, require_output, say, usage};
 use vdso_doctor::{Call, Cause, Location, ProcessDiagnosis, ProcessError, check, diagnose_calls};
 
 const ENTERS_KERNEL: u8 = 1;
@@ -18,60 +18,60 @@ fn main() -> ExitCode {
     let status = match arguments::command().try_get_matches() {
         Err(error) if error.use_stderr() => {
             say(&usage(&error));
-            Ok(USAGE)
+            return USAGE.into();
         }
-        Ok(arguments) if arguments.get_flag("quiet") => Ok(check_quietly(&arguments)),
-        answer => console::require_output()
-            .map_err(Into::into)
-            .and_then(|()| match answer {
-                Ok(arguments) => run(&arguments),
-                Err(help) => Ok(print(&help.to_string()).map(|()| 0)?),
-            }),
+        Err(help) => show(&help.to_string()),
+        Ok(arguments) if arguments.get_flag("quiet") => return check_quietly(&arguments).into(),
+        Ok(arguments) => run(&arguments),
     };
-    status
-        .unwrap_or_else(|error| {
+    match status {
+        Ok(status) => status.into(),
+        Err(error) => {
             say(&error.to_string());
-            FAILED
-        })
-        .into()
+            FAILED.into()
+        }
+    }
+}
+
+/// Prints a text, and returns the status of success.
+fn show(text: &str) -> Result<u8, Box<dyn Error>> {
+    require_output()?;
+    print(text)?;
+    Ok(0)
 }
 
 fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
+    // Before the calls, which take some time.
+    require_output()?;
     if let Some(page) = arguments.get_one::<String>("generate") {
-        print(pages::text(page))?;
-        return Ok(0);
+        return show(pages::text(page));
     }
     let is_json = arguments.get_flag("json");
-    if let Some(pid) = arguments.get_one("pid").copied() {
-        let seen = ProcessDiagnosis::of(pid).map_err(|error| failure(pid, error))?;
-        print(&if is_json {
-            json(&seen)?
-        } else {
-            highlighted(&seen.to_string(), seen.location)
-        })?;
-        return Ok(0);
+    if let Some(pid) = arguments.get_one::<u32>("pid") {
+        let process = ProcessDiagnosis::of(*pid).map_err(|error| failure(*pid, error))?;
+        if is_json {
+            return show(&json(&process)?);
+        }
+        return show(&highlighted(&process.to_string(), process.location));
     }
     let required = required(arguments);
     let about = required.as_deref().unwrap_or(&Call::USUAL);
     let diagnosis = diagnose_calls(about)?;
     let location = diagnosis.location(about);
-    if arguments.get_flag("metrics") {
-        print(&metrics::text(&diagnosis, status(location)))?;
+    let report = if arguments.get_flag("metrics") {
+        metrics::text(&diagnosis, status(location))
     } else if is_json {
-        print(&json(&diagnosis)?)?;
+        json(&diagnosis)?
+    } else if arguments.get_flag("verbose") {
+        highlighted(&format!("{diagnosis:#}"), location)
     } else {
-        let report = if arguments.get_flag("verbose") {
-            format!("{diagnosis:#}")
-        } else {
-            diagnosis.to_string()
-        };
-        print(&highlighted(&report, location))?;
+        highlighted(&diagnosis.to_string(), location)
+    };
+    show(&report)?;
+    if required.is_some() {
+        return Ok(status(location));
     }
-    Ok(if required.is_some() {
-        status(location)
-    } else {
-        0
-    })
+    Ok(0)
 }
 
 /// Returns why a process has no report. If the doctor has no vDSO either, it knows the reason.
@@ -84,7 +84,7 @@ fn failure(pid: u32, error: ProcessError) -> String {
     }
 }
 
-/// Returns the reads that must stay in user space.
+/// Returns the calls that must stay in user space.
 fn required(arguments: &ArgMatches) -> Option<Vec<Call>> {
     Some(arguments.get_many("require-user-space")?.copied().collect())
 }

@@ -9,82 +9,94 @@ use vdso_doctor::{Call, Diagnosis, Location, Measurement};
 
 /// Returns the text. `status` is the exit status of a check of the required reads.
 pub(crate) fn text(diagnosis: &Diagnosis, status: u8) -> String {
-    let reads: Vec<_> = diagnosis
-        .measurements
-        .iter()
-        .filter(|measurement| !matches!(measurement.call, Call::ClockGetres(_)))
-        .collect();
-    let mut text = String::new();
-    let mut gauge = |name: &str, help: &str, samples: &[(String, String)]| {
-        let _ = write!(
-            text,
-            "# HELP vdso_doctor_{name} {help}\n# TYPE vdso_doctor_{name} gauge\n"
-        );
-        for (labels, value) in samples {
-            let _ = writeln!(text, "vdso_doctor_{name}{labels} {value}");
-        }
-    };
-    let of_reads = |value: &dyn Fn(&Measurement) -> Option<String>| {
-        let sample = |measurement: &&Measurement| {
-            value(measurement).map(|value| (of(measurement.call), value))
-        };
-        reads.iter().filter_map(sample).collect::<Vec<_>>()
-    };
-    let seconds = |nanos: Option<f64>| nanos.map(|nanos| format!("{nanos}e-9"));
-    let status_help = "0 if the required reads stay in user space, 1 if not, 2 if unknown.";
-    gauge(
+    let mut text = Text(String::new());
+    text.begin(
         "status",
-        status_help,
-        &[(String::new(), status.to_string())],
+        "0 if the required reads stay in user space, 1 if not, 2 if unknown.",
     );
+    text.sample("status", "", status);
     if let Some(source) = &diagnosis.platform.clock_source.current {
-        gauge(
-            "clock_source",
-            "The kernel's clock source.",
-            &[(labels(&[("name", source)]), "1".into())],
-        );
+        text.begin("clock_source", "The kernel's clock source.");
+        text.sample("clock_source", &labels(&[("name", source)]), 1);
     }
     let location = |measurement: &Measurement| match diagnosis.location(&[measurement.call]) {
         Location::UserSpace => Some("1".into()),
         Location::Kernel => Some("0".into()),
         _ => None,
     };
-    let location_help = "1 if the read is answered in user space, 0 if in the kernel.";
-    gauge("in_user_space", location_help, &of_reads(&location));
-    gauge(
+    text.calls(
+        diagnosis,
+        "in_user_space",
+        "1 if the read is answered in user space, 0 if in the kernel.",
+        location,
+    );
+    text.calls(
+        diagnosis,
         "read_seconds",
         "What the read costs.",
-        &of_reads(&|measurement| seconds(measurement.ns)),
+        |measurement| measurement.ns.map(seconds),
     );
-    let call_help = "What the read costs as a system call.";
-    gauge(
+    text.calls(
+        diagnosis,
         "system_call_seconds",
-        call_help,
-        &of_reads(&|measurement| seconds(measurement.syscall_ns)),
+        "What the read costs as a system call.",
+        |measurement| measurement.syscall_ns.map(seconds),
     );
-    text + "# EOF\n"
+    text.0 + "# EOF\n"
 }
 
-fn of(read: Call) -> String {
-    let clock = read.clock().map(|clock| clock.to_string());
-    let function = ("function", read.function());
-    match &clock {
-        Some(clock) => labels(&[function, ("clock", clock)]),
+fn seconds(nanos: f64) -> String {
+    format!("{nanos}e-9")
+}
+
+struct Text(String);
+
+impl Text {
+    fn begin(&mut self, name: &str, help: &str) {
+        let _ = writeln!(self.0, "# HELP vdso_doctor_{name} {help}");
+        let _ = writeln!(self.0, "# TYPE vdso_doctor_{name} gauge");
+    }
+
+    fn sample(&mut self, name: &str, labels: &str, value: impl Display) {
+        let _ = writeln!(self.0, "vdso_doctor_{name}{labels} {value}");
+    }
+
+    /// Writes a metric that has a sample for each call with such a value.
+    fn calls(
+        &mut self,
+        diagnosis: &Diagnosis,
+        name: &str,
+        help: &str,
+        value: impl Fn(&Measurement) -> Option<String>,
+    ) {
+        self.begin(name, help);
+        for measurement in &diagnosis.measurements {
+            if matches!(measurement.call, Call::ClockGetres(_)) {
+                continue;
+            }
+            if let Some(value) = value(measurement) {
+                self.sample(name, &labels_of(measurement.call), value);
+            }
+        }
+    }
+}
+
+fn labels_of(call: Call) -> String {
+    let function = ("function", call.function());
+    match call.clock() {
+        Some(clock) => labels(&[function, ("clock", &clock.to_string())]),
         None => labels(&[function]),
     }
 }
 
-fn labels(pairs: &[(&str, impl Display)]) -> String {
-    let escaped = |value: &dyn Display| {
-        value
-            .to_string()
+fn labels(pairs: &[(&str, &str)]) -> String {
+    let mut words = Vec::new();
+    for (name, value) in pairs {
+        let value = value
             .replace('\\', "\\\\")
             .replace('"', "\\\"")
-            .replace('\n', "\\n")
-    };
-    let pairs: Vec<_> = pairs
-        .iter()
-        .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
-        .collect();
-    format!("{{{}}}", pairs.join(","))
+            .replace('\n', "\\n");
+        words.push(format!("{name}=\"{value}\""));
+    }
+    format!("{{{}}}", words.join(","))
 }

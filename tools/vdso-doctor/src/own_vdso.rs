@@ -20,20 +20,19 @@ json!(OwnVdso, |vdso| base: address(vdso.base), size, symbols);
 
 impl OwnVdso {
     pub(crate) fn of(vdso: &Vdso<'_>) -> Self {
-        let symbols = vdso.image().symbols().map(|symbol| {
-            let version = symbol
-                .version()
-                .map(|version| format!("@{}", version.to_string_lossy()));
-            format!(
-                "{}{}",
-                symbol.name().to_string_lossy(),
-                version.unwrap_or_default()
-            )
-        });
+        let mut symbols = Vec::new();
+        for symbol in vdso.image().symbols() {
+            let mut name = symbol.name().to_string_lossy().into_owned();
+            if let Some(version) = symbol.version() {
+                name.push('@');
+                name += &version.to_string_lossy();
+            }
+            symbols.push(name);
+        }
         Self {
             base: vdso.base().addr(),
             size: vdso.size(),
-            symbols: symbols.collect(),
+            symbols,
         }
     }
 }

@@ -12,7 +12,7 @@ use nix::sys::utsname::uname;
 use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, clock_gettime};
 
-use crate::json::{json, kebab_case};
+use crate::json::json;
 
 /// What runs this process, if it is not the kernel alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +26,19 @@ pub enum Supervisor {
     GuestKernel,
 }
 
-json!(Supervisor, |supervisor| kebab_case(supervisor));
+json!(Supervisor, |supervisor| supervisor.word());
 
 impl Supervisor {
+    /// Returns the word of the JSON.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Valgrind => "valgrind",
+            Self::Emulator => "emulator",
+            Self::GuestKernel => "guest-kernel",
+        }
+    }
+
+    /// Returns the name in a sentence.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Valgrind => "valgrind",
@@ -65,7 +75,7 @@ impl Reader {
 }
 
 /// The clock sources of the architectures with a table.
-const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
+pub(crate) const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
     ("tsc", Reader::Vdso, "the CPU's time-stamp counter"),
     // Not `Vdso`, because no one should choose it: the kernel drops it when it has `tsc`.
     (
@@ -115,14 +125,15 @@ const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
 
 /// Returns who can read a clock source, and what it is.
 pub(crate) fn clock_source(name: &str) -> (Reader, &'static str) {
-    let known = CLOCK_SOURCES.iter().find(|(known, ..)| *known == name);
-    known.map_or(
-        (Reader::Unknown, "of another driver"),
-        |(_, reader, what)| (*reader, what),
-    )
+    for (known, reader, what) in CLOCK_SOURCES {
+        if *known == name {
+            return (*reader, what);
+        }
+    }
+    (Reader::Unknown, "of another driver")
 }
 
-pub(crate) const CLOCK_SOURCE_FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
+pub(crate) const CLOCK_SOURCE_DIRECTORY: &str = "/sys/devices/system/clocksource/clocksource0";
 
 /// The kernel's clock sources, from sysfs.
 #[derive(Clone, Debug)]
@@ -160,14 +171,20 @@ pub struct Platform {
 
 impl Platform {
     pub(crate) fn look() -> Self {
-        let kernel = uname().map_or(String::new(), |name| {
-            name.release().to_string_lossy().into_owned()
-        });
+        let kernel = match uname() {
+            Ok(name) => name.release().to_string_lossy().into_owned(),
+            Err(_) => String::new(),
+        };
         // QEMU relocates its image.
-        let addresses =
-            Vdso::locate().map(|vdso| (vdso.image().load_address(), vdso.base().addr() as u64));
+        let addresses = match Vdso::locate() {
+            Ok(vdso) => Some(Addresses {
+                linked_for: vdso.image().load_address(),
+                mapped_at: vdso.base().addr() as u64,
+            }),
+            Err(_) => None,
+        };
         Self {
-            supervisor: supervisor(addresses.ok(), &kernel, read),
+            supervisor: supervisor(addresses, &kernel, read),
             ..Self::described(kernel, read)
         }
     }
@@ -176,7 +193,7 @@ impl Platform {
     /// a move of the guest can change the counter's rate, so it is named.
     pub(crate) fn described_source(&self) -> String {
         let Some(current) = &self.clock_source.current else {
-            return format!("unknown: no name in {CLOCK_SOURCE_FOLDER}/current_clocksource");
+            return format!("unknown: no name in {CLOCK_SOURCE_DIRECTORY}/current_clocksource");
         };
         let (reader, what) = clock_source(current);
         let bit = match (current.as_str(), self.has_steady_tsc) {
@@ -191,24 +208,26 @@ impl Platform {
 
     /// Returns what files say about this platform, without a supervisor.
     pub(crate) fn described(kernel: String, read: impl Fn(&str) -> Option<String>) -> Self {
-        let file = |name| {
-            read(&format!("{CLOCK_SOURCE_FOLDER}/{name}_clocksource")).filter(|name| is_name(name))
+        let names = |file| {
+            let text = read(&format!("{CLOCK_SOURCE_DIRECTORY}/{file}"))?;
+            if is_name(&text) { Some(text) } else { None }
         };
-        let available = file("available").unwrap_or_default();
-        let flags = cpu_flags(&read("/proc/cpuinfo").unwrap_or_default());
-        let has_flag = |flag: &str| flags.iter().any(|known| known == flag);
-        let uptime = read("/proc/uptime").and_then(|text| text.split('.').next()?.parse().ok());
+        let available = names("available_clocksource").unwrap_or_default();
+        let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
+        let flags = cpu_flags(&cpuinfo);
+        let uptime = read("/proc/uptime").unwrap_or_default();
+        let seconds = uptime.split('.').next().unwrap_or_default().parse();
         Self {
             clock_source: ClockSource {
-                current: file("current"),
+                current: names("current_clocksource"),
                 available: available.split_whitespace().map(String::from).collect(),
             },
             architecture: ARCH,
             supervisor: None,
             command_line: read("/proc/cmdline").unwrap_or_default(),
-            has_steady_tsc: has_flag("constant_tsc") && has_flag("nonstop_tsc"),
-            is_virtual: has_flag("hypervisor"),
-            is_new: uptime.is_some_and(is_new),
+            has_steady_tsc: flags.contains(&"constant_tsc") && flags.contains(&"nonstop_tsc"),
+            is_virtual: flags.contains(&"hypervisor"),
+            is_new: seconds.is_ok_and(is_new),
             kernel,
         }
     }
@@ -219,11 +238,13 @@ impl Platform {
     /// start, and its vDSO makes system calls meanwhile. Linux leaves the sources named here when
     /// it has measured a better one.
     pub(crate) fn is_settling(&self) -> bool {
-        self.is_new
-            && match self.clock_source.current.as_deref() {
-                None => self.supervisor == Some(Supervisor::GuestKernel),
-                Some(current) => ["tsc-early", "jiffies", "refined-jiffies"].contains(&current),
-            }
+        if !self.is_new {
+            return false;
+        }
+        match self.clock_source.current.as_deref() {
+            None => self.supervisor == Some(Supervisor::GuestKernel),
+            Some(current) => ["tsc-early", "jiffies", "refined-jiffies"].contains(&current),
+        }
     }
 }
 
@@ -258,42 +279,64 @@ pub(crate) fn is_name(text: &str) -> bool {
 }
 
 /// Returns the flags of an x86 CPU.
-fn cpu_flags(cpuinfo: &str) -> Vec<String> {
-    let flags = cpuinfo
-        .lines()
-        .find(|line| line.starts_with("flags"))
-        .unwrap_or_default();
-    flags.split_whitespace().map(String::from).collect()
+fn cpu_flags(cpuinfo: &str) -> Vec<&str> {
+    for line in cpuinfo.lines() {
+        if line.starts_with("flags") {
+            return line.split_whitespace().collect();
+        }
+    }
+    Vec::new()
 }
 
-/// Returns what runs this process. The addresses are those that the vDSO is linked for and mapped
-/// at.
+/// The addresses that the vDSO is linked for and mapped at.
+#[derive(Clone, Copy)]
+pub(crate) struct Addresses {
+    pub(crate) linked_for: u64,
+    pub(crate) mapped_at: u64,
+}
+
+/// Returns what runs this process, whose vDSO, if it has one, has these addresses.
 pub(crate) fn supervisor(
-    addresses: Option<(u64, u64)>,
+    addresses: Option<Addresses>,
     release: &str,
     read: impl Fn(&str) -> Option<String>,
 ) -> Option<Supervisor> {
-    let (linked_for, mapped_at) = addresses.unwrap_or_default();
-    let maps = read("/proc/self/maps").unwrap_or_default();
-    // A program in a folder of this name has a vDSO.
-    let is_in_valgrind = ["/valgrind/", "/vgpreload_"]
-        .iter()
-        .any(|part| maps.contains(part));
-    if addresses.is_none() && is_in_valgrind {
-        Some(Supervisor::Valgrind)
-    } else if is_guest_kernels(linked_for, release) {
-        Some(Supervisor::GuestKernel)
-    } else {
-        let is_relocated = linked_for != 0 && linked_for == mapped_at;
-        (is_relocated || is_emulated(read)).then_some(Supervisor::Emulator)
+    match addresses {
+        Some(Addresses { linked_for, .. }) if is_guest_kernels(linked_for, release) => {
+            return Some(Supervisor::GuestKernel);
+        }
+        Some(Addresses {
+            linked_for,
+            mapped_at,
+        }) => {
+            let is_relocated = linked_for != 0 && linked_for == mapped_at;
+            if is_relocated {
+                return Some(Supervisor::Emulator);
+            }
+        }
+        // The path alone proves nothing: a native program may live in a directory called valgrind.
+        None => {
+            let maps = read("/proc/self/maps").unwrap_or_default();
+            if maps.contains("/valgrind/") || maps.contains("/vgpreload_") {
+                return Some(Supervisor::Valgrind);
+            }
+        }
     }
+    if is_emulated(read) {
+        return Some(Supervisor::Emulator);
+    }
+    None
 }
 
 /// Returns whether a vDSO that is linked for this address is gVisor's, WSL 1's or UML's. The
 /// kernels of x86_64 before Linux 3.18 can have the same address.
 fn is_guest_kernels(linked_for: u64, release: &str) -> bool {
-    let mut numbers = release.split('.').map(|number| number.parse().unwrap_or(0));
-    let version: [u32; 2] = [(); 2].map(|()| numbers.next().unwrap_or(0));
+    let mut numbers = release.split('.');
+    let mut next = || -> u32 {
+        let number = numbers.next().unwrap_or_default();
+        number.parse().unwrap_or(0)
+    };
+    let version = [next(), next()];
     linked_for == 0xffff_ffff_ff70_0000 && version >= [3, 18]
 }
 

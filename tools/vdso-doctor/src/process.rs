@@ -76,6 +76,8 @@ pub enum ProcessError {
     NoVdso,
     /// The process removed its vDSO, or moved it.
     Unmapped,
+    /// The process runs in a gVisor sandbox. The kernel below does not know the vDSO of gVisor.
+    Sandboxed,
     /// There is another image at the address of the vDSO.
     Malformed(ParseError),
     /// Another error of the kernel.
@@ -86,17 +88,20 @@ impl fmt::Display for ProcessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ended => {
-                "there is no such process, it ended, it is a kernel thread, or /proc hides it (hidepid)"
+                "there is no such process (any more), it is a kernel thread, or /proc hides it (hidepid)"
             }
             Self::NoProc => {
-                "there is no /proc of this PID namespace: run this program by `unshare --mount-proc` as root"
-            },
+                "there is no /proc of this PID namespace: run this program with `unshare --mount-proc` as root"
+            }
             Self::Denied => {
-                "its memory may not be read: run as root with CAP_SYS_PTRACE (`docker run --cap-add SYS_PTRACE`, \
-                 or on the host)"
+                "this user must not read its memory: run as root with CAP_SYS_PTRACE (`docker run --cap-add \
+                 SYS_PTRACE`, or on the host)"
             }
             Self::NoVdso => "it has no vDSO, so each of its clock reads is a system call",
             Self::Unmapped => "it has removed or moved its vDSO",
+            Self::Sandboxed => {
+                "it runs in gVisor, and its reads cannot be seen from outside: run vdso-doctor in the sandbox"
+            }
             Self::Malformed(error) => return write!(f, "its vDSO is malformed: {error}"),
             Self::Other(error) => return write!(f, "its memory cannot be read: {error}"),
         })
@@ -114,11 +119,11 @@ impl ProcessError {
             Some(libc::ENOENT | libc::ESRCH) => Self::Ended,
             Some(libc::EACCES | libc::EPERM) => Self::Denied,
             Some(libc::EIO | libc::EFAULT) => Self::Unmapped,
-            number => Self::Other(
-                number
-                    .and_then(Errno::from_raw_os_error)
-                    .unwrap_or(Errno::EFAULT),
-            ),
+            Some(number) => match Errno::from_raw_os_error(number) {
+                Some(error) => Self::Other(error),
+                None => Self::Other(Errno::EFAULT),
+            },
+            None => Self::Other(Errno::EFAULT),
         }
     }
 }
@@ -130,13 +135,15 @@ impl ProcessVdso {
     /// [`ProcessError`] says what is missing.
     pub fn read(pid: u32) -> Result<Self, ProcessError> {
         let (_, first) = living_thread(pid)?;
-        let (mut copy, mut is_constant) = (Err(ProcessError::Ended), true);
+        let mut copy = Err(ProcessError::Ended);
+        let mut is_constant = true;
         for _ in 0..MOST_TRIES {
             let (thread, auxv) = living_thread(pid)?;
-            copy = Self::copy(thread, &auxv);
+            copy = CopiedImage::of(thread, &auxv);
             // While the kernel executes a program, the vector is not complete, and what was read
             // may be of both programs.
-            let is_same = living_thread(pid)?.1 == auxv;
+            let (_, after) = living_thread(pid)?;
+            let is_same = after == auxv;
             if is_same && value(&auxv, AT_PHENT).is_some() {
                 return Self::parse(pid, copy?);
             }
@@ -151,69 +158,46 @@ impl ProcessVdso {
         }
     }
 
-    /// Copies the image. Returns its address and its bytes.
-    fn copy(thread: u32, auxv: &[u8]) -> Result<(u64, Vec<u8>), ProcessError> {
-        // The open file belongs to the program that runs now, also if another is executed.
-        let memory = File::open(format!("/proc/{thread}/mem")).map_err(ProcessError::of_file)?;
-        let base = value(auxv, AT_SYSINFO_EHDR)
-            .filter(|base| *base != 0)
-            .ok_or(ProcessError::NoVdso)?;
-        let mut head = [0; 4096];
-        read_exactly(&memory, &mut head, base)?;
-        let extent = Image::extent(&head).map_err(ProcessError::Malformed)?;
-        let mapped = mapping_at(thread, base).unwrap_or(0);
-        let mut bytes = vec![0; mapped.clamp(extent, MOST_BYTES)];
-        read_exactly(&memory, &mut bytes, base)?;
-        Ok((base, bytes))
-    }
-
-    fn parse(pid: u32, (base, bytes): (u64, Vec<u8>)) -> Result<Self, ProcessError> {
-        let image = Image::parse(&bytes).map_err(ProcessError::Malformed)?;
-        let range = base..base.wrapping_add(bytes.len() as u64);
+    fn parse(pid: u32, copy: CopiedImage) -> Result<Self, ProcessError> {
+        let image = Image::parse(&copy.bytes).map_err(ProcessError::Malformed)?;
+        let range = copy.base..copy.base.wrapping_add(copy.bytes.len() as u64);
         // The process can write any size into the image.
         let part = |value: u64, size: u64| {
-            let start = value.wrapping_sub(image.load_address()).wrapping_add(base);
+            let start = value
+                .wrapping_sub(image.load_address())
+                .wrapping_add(copy.base);
             start..start.saturating_add(size).min(range.end)
         };
-        let text = |name: &CStr| name.to_string_lossy().into_owned();
-        let symbols = image.symbols().map(|symbol| {
+        let mut symbols = Vec::new();
+        for symbol in image.symbols() {
+            let mut value = symbol.value();
             // Bit 0 says that the code is Thumb code.
-            let is_arm = image.machine() == EM_ARM;
-            let value = if is_arm {
-                symbol.value() & !1
-            } else {
-                symbol.value()
-            };
-            let (name, version) = (text(symbol.name()), symbol.version().map(text));
-            ProcessSymbol {
-                name,
-                version,
-                range: part(value, symbol.size()),
+            if image.machine() == EM_ARM {
+                value &= !1;
             }
-        });
-        let symbols = symbols.collect();
-        // A search for the build id may read the whole image for each section.
-        let file = object::File::parse(&*bytes)
-            .ok()
-            .filter(|file| file.sections().count() <= MOST_SECTIONS);
-        let build_id = file.as_ref().and_then(|file| file.build_id().ok()?);
-        let digits = |id: &[u8]| {
-            id.iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect::<Vec<_>>()
-                .concat()
-        };
-        let build_id = build_id.map(digits);
-        let frames = file
-            .as_ref()
-            .and_then(|file| file.section_by_name(".eh_frame_hdr"));
-        let frames = frames.map(|frames| part(frames.address(), frames.size()));
-        let eh_frame_hdr =
-            frames.filter(|frames| range.contains(&frames.start) && !frames.is_empty());
+            symbols.push(ProcessSymbol {
+                name: owned(symbol.name()),
+                version: symbol.version().map(owned),
+                range: part(value, symbol.size()),
+            });
+        }
+        let mut build_id = None;
+        let mut eh_frame_hdr = None;
+        if let Some(file) = with_few_sections(&copy.bytes) {
+            if let Ok(Some(id)) = file.build_id() {
+                build_id = Some(hexadecimal(id));
+            }
+            if let Some(section) = file.section_by_name(".eh_frame_hdr") {
+                let frames = part(section.address(), section.size());
+                if range.contains(&frames.start) && !frames.is_empty() {
+                    eh_frame_hdr = Some(frames);
+                }
+            }
+        }
         Ok(Self {
             pid,
             range,
-            bytes,
+            bytes: copy.bytes,
             build_id,
             eh_frame_hdr,
             symbols,
@@ -236,6 +220,67 @@ impl ProcessVdso {
             .iter()
             .find(|symbol| symbol.range.contains(&pc))
     }
+}
+
+/// A copy of an image, and its address in the process.
+struct CopiedImage {
+    base: u64,
+    bytes: Vec<u8>,
+}
+
+impl CopiedImage {
+    fn of(thread: u32, auxv: &[u8]) -> Result<Self, ProcessError> {
+        match Self::unless_sandboxed(thread, auxv) {
+            // gVisor takes the vDSO of the kernel below away from a program that it runs.
+            Err(ProcessError::NoVdso | ProcessError::Unmapped) if is_in_gvisor(thread) => {
+                Err(ProcessError::Sandboxed)
+            }
+            other => other,
+        }
+    }
+
+    fn unless_sandboxed(thread: u32, auxv: &[u8]) -> Result<Self, ProcessError> {
+        // The open file belongs to the program that runs now, even if another one is executed.
+        let memory = File::open(format!("/proc/{thread}/mem")).map_err(ProcessError::of_file)?;
+        let base = value(auxv, AT_SYSINFO_EHDR).unwrap_or(0);
+        if base == 0 {
+            return Err(ProcessError::NoVdso);
+        }
+        let mut head = [0; 4096];
+        read_exactly(&memory, &mut head, base)?;
+        let extent = Image::extent(&head).map_err(ProcessError::Malformed)?;
+        let mapped = mapping_at(thread, base).unwrap_or(0);
+        let mut bytes = vec![0; mapped.clamp(extent, MOST_BYTES)];
+        read_exactly(&memory, &mut bytes, base)?;
+        Ok(Self { base, bytes })
+    }
+}
+
+/// Returns whether a process maps the file that is the memory of a gVisor sandbox.
+fn is_in_gvisor(thread: u32) -> bool {
+    match text(thread, "maps") {
+        Ok(maps) => maps.contains("memfd:runsc-memory"),
+        Err(_) => false,
+    }
+}
+
+fn owned(name: &CStr) -> String {
+    name.to_string_lossy().into_owned()
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+    digits.collect()
+}
+
+/// Returns the image as a file with sections, unless it has so many that a search takes long: it may
+/// read the whole image for each.
+fn with_few_sections(bytes: &[u8]) -> Option<object::File<'_>> {
+    let file = object::File::parse(bytes).ok()?;
+    if file.sections().count() > MOST_SECTIONS {
+        return None;
+    }
+    Some(file)
 }
 
 /// `e_machine` of 32-bit arm.
@@ -267,22 +312,31 @@ fn read_exactly(memory: &File, bytes: &mut [u8], address: u64) -> Result<(), Pro
 /// Returns the value of a tag in an auxiliary vector of 64 or 32-bit words; [`AT_PHENT`] says
 /// which. Without it there is no value.
 fn value(auxv: &[u8], tag: u64) -> Option<u64> {
-    let word = |bytes: &[u8]| match bytes.try_into() {
-        Ok(bytes) => u64::from_ne_bytes(bytes),
-        Err(_) => u64::from(u32::from_ne_bytes(bytes.try_into().unwrap_or_default())),
-    };
-    [(8, 56), (4, 32)].into_iter().find_map(|(width, header)| {
-        let entries = auxv
-            .chunks_exact(2 * width)
-            .map(|entry| (word(&entry[..width]), word(&entry[width..])));
-        let value = |tag| {
-            entries
-                .clone()
-                .find(|entry| entry.0 == tag)
-                .map(|entry| entry.1)
-        };
-        (value(AT_PHENT)? == header).then(|| value(tag))?
-    })
+    if value_in_words_of::<8>(auxv, AT_PHENT) == Some(56) {
+        return value_in_words_of::<8>(auxv, tag);
+    }
+    if value_in_words_of::<4>(auxv, AT_PHENT) == Some(32) {
+        return value_in_words_of::<4>(auxv, tag);
+    }
+    None
+}
+
+fn value_in_words_of<const WIDTH: usize>(auxv: &[u8], tag: u64) -> Option<u64> {
+    for entry in auxv.chunks_exact(2 * WIDTH) {
+        if word(&entry[..WIDTH]) == tag {
+            return Some(word(&entry[WIDTH..]));
+        }
+    }
+    None
+}
+
+/// Returns the number that 8 or 4 bytes are.
+fn word(bytes: &[u8]) -> u64 {
+    if let Ok(bytes) = bytes.try_into() {
+        return u64::from_ne_bytes(bytes);
+    }
+    let bytes = bytes.try_into().unwrap_or_default();
+    u64::from(u32::from_ne_bytes(bytes))
 }
 
 /// Returns a thread of a process that still has the process's memory, and its auxiliary vector.
@@ -298,7 +352,7 @@ pub(crate) fn living_thread(pid: u32) -> Result<(u32, Vec<u8>), ProcessError> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).map_err(ProcessError::of_file)?;
     for thread in threads.flatten() {
         let name = thread.file_name();
-        let Some(thread) = name.to_str().and_then(|name| name.parse().ok()) else {
+        let Ok(thread) = name.to_string_lossy().parse() else {
             continue;
         };
         let vector = auxiliary_vector(thread);
@@ -334,8 +388,9 @@ fn has_no_memory(thread: u32) -> bool {
     };
     let mut fields = fields.split(' ');
     let state = fields.next();
-    let flags = fields.nth(5).and_then(|flags| flags.parse().ok());
-    matches!(state, Some("Z" | "X")) || flags.unwrap_or(0) & KERNEL_THREAD != 0
+    let flags = fields.nth(5).unwrap_or_default();
+    let flags: u32 = flags.parse().unwrap_or(0);
+    matches!(state, Some("Z" | "X")) || flags & KERNEL_THREAD != 0
 }
 
 /// Returns the number of this process in /proc, which can be that of an outer PID namespace.
@@ -352,10 +407,13 @@ pub(crate) fn text(pid: u32, file: &str) -> Result<String, ProcessError> {
 /// Returns the size of the mapping that begins here.
 fn mapping_at(pid: u32, base: u64) -> Option<usize> {
     let maps = text(pid, "maps").ok()?;
-    let number = |text: &str| u64::from_str_radix(text, 16).ok();
-    let ends = |line: &str| {
+    for line in maps.lines() {
         let (start, rest) = line.split_once('-')?;
-        (number(start)? == base).then(|| number(rest.split(' ').next()?))?
-    };
-    maps.lines().find_map(ends).map(|end| (end - base) as usize)
+        if u64::from_str_radix(start, 16).ok()? == base {
+            let end = rest.split(' ').next()?;
+            let end = u64::from_str_radix(end, 16).ok()?;
+            return Some((end - base) as usize);
+        }
+    }
+    None
 }

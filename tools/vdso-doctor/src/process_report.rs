@@ -49,49 +49,14 @@ impl ProcessDiagnosis {
         let vdso = ProcessVdso::read(pid)?;
         let (thread, _) = living_thread(pid)?;
         let name = text(pid, "comm")?.trim_end().to_owned();
-        let own_image = own_number().and_then(|own| ProcessVdso::read(own).ok());
-        let is_own_image = own_image.is_some_and(|own| own.bytes == vdso.bytes);
-        let reads = [Call::COARSE, Call::USUAL].concat();
-        let own = Verdict::of(&reads, &Call::USUAL, CALLS_OF_A_CHECK, true);
-        let routes = Routes::of_image(&vdso.image());
-        let program = fs::read_link(format!("/proc/{thread}/exe")).unwrap_or_default();
-        let (location, verdict) = match (routes.map(|routes| routes.clock_gettime), own.location) {
-            _ if is_emulator(&program) => {
-                let name = program
-                    .file_name()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .escape_debug()
-                    .to_string();
-                let text = format!(
-                    "it is unknown where clock reads are answered: {name} emulates the program, and this is the \
-                     vDSO of {name}."
-                );
-                (Location::Unknown, text)
-            }
-            (Some(Route::Syscall { reason, .. }), _) => (
-                Location::Kernel,
-                format!("each clock read is a system call ({reason})."),
-            ),
-            (Some(_), location) if is_own_image => (location, own.sentence),
-            (Some(_), Location::UserSpace) => {
-                let text = "clock reads likely stay in user space, because the doctor's do: the process has \
-                            another vDSO, but all processes share the clock source.";
-                (Location::Unknown, text.into())
-            }
-            (Some(_), _) => (
-                Location::Unknown,
-                format!(
-                    "its vDSO is not the doctor's; in the doctor {}",
-                    own.sentence
-                ),
-            ),
-            (None, _) => (
-                Location::Unknown,
-                "vdso-time has no table for the architecture of its vDSO.".into(),
-            ),
+        let is_own_image = match own_image() {
+            Some(own) => own == vdso.bytes,
+            None => false,
         };
-        let measurements = own.check.measurements;
+        let calls = [Call::COARSE, Call::USUAL].concat();
+        let own = Verdict::of(&calls, &Call::USUAL, CALLS_OF_A_CHECK, true);
+        let program = fs::read_link(format!("/proc/{thread}/exe")).unwrap_or_default();
+        let (location, verdict) = conclude(&vdso, is_own_image, &own, &program);
         Ok(Self {
             format: 1,
             name,
@@ -99,19 +64,66 @@ impl ProcessDiagnosis {
             is_own_image,
             location,
             verdict,
-            measurements,
+            measurements: own.check.measurements,
         })
     }
+}
+
+/// Returns the doctor's own image, or nothing if it cannot be read.
+fn own_image() -> Option<Vec<u8>> {
+    let own = own_number()?;
+    Some(ProcessVdso::read(own).ok()?.bytes)
+}
+
+/// Concludes from the image of a process, and from what holds for the doctor, where the process's
+/// reads are answered.
+fn conclude(
+    vdso: &ProcessVdso,
+    is_own_image: bool,
+    own: &Verdict,
+    program: &Path,
+) -> (Location, String) {
+    if is_emulator(program) {
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.escape_debug();
+        let text = format!(
+            "it is unknown where clock reads are answered: {name} emulates the program, and this is the vDSO \
+             of {name}."
+        );
+        return (Location::Unknown, text);
+    }
+    let Some(routes) = Routes::of_image(&vdso.image()) else {
+        let text = "vdso-time has no table for the architecture of its vDSO.";
+        return (Location::Unknown, text.into());
+    };
+    if let Route::Syscall { reason, .. } = routes.clock_gettime {
+        let text = format!("each clock read is a system call, because {reason}.");
+        return (Location::Kernel, text);
+    }
+    if is_own_image {
+        return (own.location, own.sentence.clone());
+    }
+    let text = if own.location == Location::UserSpace {
+        "clock reads likely stay in user space, because the doctor's do: the process has another vDSO, but \
+         all processes share the clock source."
+            .into()
+    } else {
+        let sentence = &own.sentence;
+        format!("its vDSO is not the doctor's. In the doctor, {sentence}")
+    };
+    (Location::Unknown, text)
 }
 
 /// Returns whether a program emulates the CPU for another one, which then has a vDSO of its own.
 pub(crate) fn is_emulator(program: &Path) -> bool {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
-    let is_user_mode = name.starts_with("qemu-") && !name.starts_with("qemu-system");
-    is_user_mode
-        || program
-            .parent()
-            .is_some_and(|folder| folder.ends_with("valgrind"))
+    if name.starts_with("qemu-") && !name.starts_with("qemu-system") {
+        return true;
+    }
+    match program.parent() {
+        Some(directory) => directory.ends_with("valgrind"),
+        None => false,
+    }
 }
 
 impl fmt::Display for ProcessDiagnosis {

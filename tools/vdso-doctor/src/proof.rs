@@ -8,7 +8,7 @@ use vdso_time::{ClockId, FallbackReason, Route, Routes, clock_getres, routes};
 
 use crate::call::Call;
 use crate::count::{self, Count};
-use crate::json::{json, kebab_case};
+use crate::json::json;
 use crate::platform::Supervisor;
 use crate::vdso_call::VdsoCall;
 use crate::{cpus, timing};
@@ -56,7 +56,19 @@ pub enum Evidence {
     None,
 }
 
-json!(Evidence, |evidence| kebab_case(evidence));
+json!(Evidence, |evidence| evidence.name());
+
+impl Evidence {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Proved => "proved",
+            Self::Routed => "routed",
+            Self::Refused => "refused",
+            Self::Libc => "libc",
+            Self::None => "none",
+        }
+    }
+}
 
 /// One call, and what was found out about it.
 #[derive(Clone, Debug)]
@@ -88,7 +100,7 @@ pub struct Measurement {
 }
 
 json!(Measurement, |measurement|
-    function: measurement.call.function(), clock: measurement.call.clock().map(|clock| format!("{clock:?}")),
+    function: measurement.call.function(), clock: measurement.call.clock().map(|clock| clock.to_string()),
     clock_id: measurement.call.clock().map(ClockId::as_raw), location, evidence, calls, entered, error,
     resolution_ns, step_ns, ns, syscall_ns
 );

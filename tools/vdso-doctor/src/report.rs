@@ -13,40 +13,22 @@ const COLUMNS: usize = 80;
 /// The width of the titles on the left.
 const TITLE: usize = 14;
 
-/// `{}` shows the usual reads and those that the verdict is about; `{:#}` shows everything.
+/// `{}` shows the usual calls and those that the verdict is about; `{:#}` shows everything.
 impl fmt::Display for Diagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_full = f.alternate();
+        let platform = &self.platform;
         writeln!(f, "{}\n", wrapped("", &self.verdict))?;
-        let Platform {
-            kernel,
-            architecture,
-            supervisor,
-            clock_source: sources,
-            ..
-        } = &self.platform;
         writeln!(f, "{}", wrapped("evidence", &self.evidence()))?;
         writeln!(
             f,
             "{}",
-            wrapped("clock source", &self.platform.described_source())
+            wrapped("clock source", &platform.described_source())
         )?;
-        let under = supervisor.map_or(String::new(), |who| format!(", under {}", who.name()));
-        let image = match &self.vdso {
-            Ok(image) if is_full => format!("vDSO of {} bytes at {:#x}", image.size, image.base),
-            Ok(image) => format!("vDSO of {} bytes", image.size),
-            Err(error) => error.to_string(),
-        };
-        writeln!(
-            f,
-            "{}",
-            wrapped(
-                "kernel",
-                &format!("Linux {kernel}, {architecture}{under}; {image}")
-            )
-        )?;
+        writeln!(f, "{}", wrapped("kernel", &self.kernel(is_full)))?;
         if is_full {
-            writeln!(f, "{}", wrapped("available", &sources.available.join(", ")))?;
+            let available = platform.clock_source.available.join(", ");
+            writeln!(f, "{}", wrapped("available", &available))?;
             for (function, route) in self.routes.functions() {
                 writeln!(f, "{}", wrapped(function, &route.to_string()))?;
             }
@@ -59,11 +41,14 @@ impl fmt::Display for Diagnosis {
         {
             writeln!(f, "No clock here is precise enough to time the reads.")?;
         }
-        let shown = |measurement: &&Measurement| {
-            is_full || self.about.contains(&measurement.call) || is_usual(measurement.call)
-        };
-        let measurements: Vec<_> = self.measurements.iter().filter(shown).collect();
-        f.write_str(&table(&measurements))?;
+        let mut shown = Vec::new();
+        for measurement in &self.measurements {
+            let call = measurement.call;
+            if is_full || self.about.contains(&call) || is_usual(call) {
+                shown.push(measurement);
+            }
+        }
+        f.write_str(&table(&shown))?;
         if self.is_for_who() {
             writeln!(
                 f,
@@ -73,7 +58,7 @@ impl fmt::Display for Diagnosis {
         if !is_full {
             writeln!(
                 f,
-                "\n`vdso-doctor --verbose` shows all reads and their routes."
+                "\n`vdso-doctor --verbose` shows all calls and their routes."
             )?;
         }
         Ok(())
@@ -81,6 +66,26 @@ impl fmt::Display for Diagnosis {
 }
 
 impl Diagnosis {
+    /// Describes the kernel, what runs this process, and the vDSO.
+    fn kernel(&self, is_full: bool) -> String {
+        let Platform {
+            kernel,
+            architecture,
+            supervisor,
+            ..
+        } = &self.platform;
+        let under = match supervisor {
+            Some(supervisor) => format!(", under {}", supervisor.name()),
+            None => String::new(),
+        };
+        let image = match &self.vdso {
+            Ok(image) if is_full => format!("vDSO of {} bytes at {:#x}", image.size, image.base),
+            Ok(image) => format!("vDSO of {} bytes", image.size),
+            Err(error) => error.to_string(),
+        };
+        format!("Linux {kernel}, {architecture}{under}; {image}")
+    }
+
     /// Returns whether reads are slow, and vdso-who works here.
     fn is_for_who(&self) -> bool {
         let Platform {
@@ -94,105 +99,150 @@ impl Diagnosis {
 
     /// Returns how the locations are known.
     fn evidence(&self) -> String {
+        if self.routes.time == Route::Libc {
+            return "libc answers each call; it is unknown where".into();
+        }
+        if self.vdso.is_err() {
+            return "without a vDSO each call is a system call".into();
+        }
+        if let Some(why) = &self.unproved {
+            return format!(
+                "no proof, because {why}. A read in user space costs a small part of the call"
+            );
+        }
         let cpus = match self.cpus.len() {
             1 => "1 CPU".into(),
             cpus => format!("each of {cpus} CPUs"),
         };
         let calls = crate::CALLS_OF_A_DIAGNOSIS;
-        match &self.unproved {
-            _ if self.routes.time == Route::Libc => {
-                "libc answers each read; it is unknown where".into()
-            }
-            _ if self.vdso.is_err() => "without a vDSO each read is a system call".into(),
-            None => {
-                format!("proof: {calls} of each read on {cpus}, while seccomp denied clock calls")
-            }
-            Some(why) => {
-                format!(
-                    "no proof, because {why}. A read in user space costs a small part of the call"
-                )
-            }
-        }
+        format!("proof: {calls} of each call on {cpus}, while seccomp denied clock calls")
     }
 }
 
-fn is_usual(read: Call) -> bool {
-    let clocks = [ClockId::MONOTONIC_COARSE, ClockId::PROCESS_CPUTIME].map(Call::ClockGettime);
-    clocks.contains(&read)
-        || Call::USUAL.contains(&read)
-        || matches!(read, Call::Time | Call::Gettimeofday)
+fn is_usual(call: Call) -> bool {
+    match call {
+        Call::Time | Call::Gettimeofday => true,
+        Call::ClockGettime(clock) => [
+            ClockId::REALTIME,
+            ClockId::MONOTONIC,
+            ClockId::MONOTONIC_COARSE,
+            ClockId::PROCESS_CPUTIME,
+        ]
+        .contains(&clock),
+        _ => false,
+    }
 }
 
 /// Returns a table of the measurements, with a heading for the clocks of a function.
+///
+/// The resolution is what clock_getres(2) states, and the step is the smallest one that was seen.
 pub(crate) fn table(measurements: &[&Measurement]) -> String {
-    let line = |cells: [&str; 5]| {
-        let [read, location, resolution, here, call] = cells;
-        let line = format!("{read:26} {location:20} {resolution:>10} {here:>9} {call:>9}");
-        line.trim_end().to_owned() + "\n"
-    };
-    let mut text = line(["", "answered in", "resolution", "read, ns", "call, ns"]);
+    let mut text = row([
+        "",
+        "answered in",
+        "resolution",
+        "step",
+        "read, ns",
+        "call, ns",
+    ]);
     let mut last = "";
     for measurement in measurements {
-        let (read, function) = (measurement.call, measurement.call.function());
-        let name = read
-            .clock()
-            .map_or(read.to_string(), |clock| format!("  {clock:?}"));
-        if read.clock().is_some() && last != function {
-            text += &line([function, "", "", "", ""]);
+        let function = measurement.call.function();
+        let name = match measurement.call.clock() {
+            Some(clock) => format!("  {clock}"),
+            None => measurement.call.to_string(),
+        };
+        if measurement.call.clock().is_some() && last != function {
+            text += &row([function, "", "", "", "", ""]);
         }
         last = function;
-        let number =
-            |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
-        let resolution = measurement.resolution_ns.map_or(String::new(), duration);
-        let [here, call] = [measurement.ns, measurement.syscall_ns].map(number);
-        text += &line([&name, &location(measurement), &resolution, &here, &call]);
+        text += &row([
+            &name,
+            &location(measurement),
+            &duration(measurement.resolution_ns),
+            &about(measurement.step_ns),
+            &decimal(measurement.ns),
+            &decimal(measurement.syscall_ns),
+        ]);
     }
     text
 }
 
+/// Returns a row of the table, which has 80 columns at most.
+fn row(cells: [&str; 6]) -> String {
+    let [name, location, resolution, step, here, system_call] = cells;
+    let row =
+        format!("{name:26} {location:15} {resolution:>10} {step:>8} {here:>8} {system_call:>8}");
+    row.trim_end().to_owned() + "\n"
+}
+
 fn location(measurement: &Measurement) -> String {
     let location = measurement.location.name();
-    match (measurement.evidence, measurement.entered, measurement.calls) {
-        (Evidence::Refused, ..) => {
-            format!(
-                "refused, {}",
-                measurement.error.as_deref().unwrap_or_default()
-            )
-        }
-        (_, Some(entered), Some(reads)) if entered != 0 && entered != reads => {
-            format!("{location}, {entered}/{reads}")
-        }
-        _ => location.into(),
+    if measurement.evidence == Evidence::Refused {
+        let error = measurement.error.as_deref().unwrap_or_default();
+        return format!("refused, {error}");
+    }
+    let entered = measurement.entered.unwrap_or(0);
+    let calls = measurement.calls.unwrap_or(0);
+    if entered != 0 && entered != calls {
+        return format!("{location}, {entered}/{calls}");
+    }
+    location.into()
+}
+
+fn decimal(value: Option<f64>) -> String {
+    match value {
+        Some(value) => format!("{value:.1}"),
+        None => String::new(),
     }
 }
 
 /// Formats a duration in the largest unit that divides it.
-fn duration(nanos: i64) -> String {
-    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs")];
-    let unit = units
-        .into_iter()
-        .find(|(size, _)| nanos > 0 && nanos % size == 0)
-        .unwrap_or((1, "ns"));
-    format!("{} {}", nanos / unit.0, unit.1)
+fn duration(nanos: Option<i64>) -> String {
+    let Some(nanos) = nanos else {
+        return String::new();
+    };
+    for (size, unit) in [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs")] {
+        if nanos > 0 && nanos % size == 0 {
+            return format!("{} {unit}", nanos / size);
+        }
+    }
+    format!("{nanos} ns")
+}
+
+/// Formats a duration that was measured.
+fn about(nanos: Option<i64>) -> String {
+    let Some(nanos) = nanos else {
+        return String::new();
+    };
+    // In tenths of the unit.
+    let (tenths, unit) = match nanos {
+        0..1000 => return format!("{nanos} ns"),
+        1000..1_000_000 => (nanos / 100, "µs"),
+        1_000_000..1_000_000_000 => ((nanos + 50_000) / 100_000, "ms"),
+        _ => (nanos / 100_000_000, "s"),
+    };
+    format!("{}.{} {unit}", tenths / 10, tenths % 10)
 }
 
 /// Returns a paragraph with a title on its left. A command, in backticks, stays in one line.
 pub(crate) fn wrapped(title: &str, text: &str) -> String {
-    let spaces = " ".repeat(if title.is_empty() { 0 } else { TITLE });
-    let first = format!("{title:width$}", width = spaces.len());
-    let parts = text.split('`').enumerate();
-    let parts = parts.map(|(index, part)| {
-        if index % 2 == 1 {
-            part.replace(' ', "\u{a0}")
-        } else {
-            part.into()
+    let width = if title.is_empty() { 0 } else { TITLE };
+    let first = format!("{title:width$}");
+    let spaces = " ".repeat(width);
+    let mut unbroken = String::new();
+    let mut is_command = false;
+    for letter in text.chars() {
+        if letter == '`' {
+            is_command = !is_command;
         }
-    });
+        let is_kept = is_command && letter == ' ';
+        unbroken.push(if is_kept { '\u{a0}' } else { letter });
+    }
     let options = textwrap::Options::new(COLUMNS)
         .initial_indent(&first)
-        .subsequent_indent(&spaces);
-    let options = options
+        .subsequent_indent(&spaces)
         .word_splitter(textwrap::WordSplitter::NoHyphenation)
         .break_words(false);
-    textwrap::fill(&parts.collect::<Vec<_>>().join("`"), options).replace('\u{a0}', " ")
+    textwrap::fill(&unbroken, options).replace('\u{a0}', " ")
 }

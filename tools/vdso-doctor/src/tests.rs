@@ -7,24 +7,59 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use serde_json::Value;
 use test_support::{child, filter, has_proc, not_run_here};
 use vdso_time::__private::NATIVE;
 use vdso_time::vdso::{Functions, VdsoFn};
 
 use crate::count::{NO_TIME, PATIENCE, count};
 use crate::cpus;
-use crate::platform::{is_name, read, supervisor};
+use crate::platform::{Addresses, is_name, read, supervisor};
 use crate::process_report::is_emulator;
 use crate::vdso_call::VdsoCall;
 use crate::{Call, Cause, Evidence, Location, Platform, Supervisor, check, diagnose};
 
-/// Programs that read the JSON compare these words.
+/// Programs that read the JSON compare these words, so the page lists them.
 #[test]
-fn the_words_of_the_json_stay() {
-    let words = (Cause::NoVdso, Evidence::Proved, Location::UserSpace);
-    let json = serde_json::to_string(&(words, Location::Unknown, Supervisor::GuestKernel)).unwrap();
-    let expected = r#"[["no-vdso","proved","user space"],"unknown","guest-kernel"]"#;
-    assert_eq!(json, expected);
+fn the_words_of_the_json_are_those_of_the_page() {
+    let locations = [Location::UserSpace, Location::Kernel, Location::Unknown];
+    let evidences = [
+        Evidence::Proved,
+        Evidence::Routed,
+        Evidence::Refused,
+        Evidence::Libc,
+        Evidence::None,
+    ];
+    let supervisors = [
+        Supervisor::Valgrind,
+        Supervisor::Emulator,
+        Supervisor::GuestKernel,
+    ];
+    let causes: Vec<&str> = Cause::ALL.iter().map(|cause| cause.name()).collect();
+    for (field, words) in [
+        ("location", serde_json::to_value(locations)),
+        ("evidence", serde_json::to_value(evidences)),
+        ("supervisor", serde_json::to_value(supervisors)),
+        ("cause", serde_json::to_value(causes)),
+    ] {
+        let words = words.unwrap();
+        let words: Vec<&str> = words
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
+        assert_eq!(documented_words(field), words, "{field}");
+    }
+}
+
+/// Returns the words that the page lists for a field of the JSON.
+fn documented_words(field: &str) -> Vec<&'static str> {
+    let start = format!("| `{field}` is | ");
+    let mut lines = include_str!("../README.md").lines();
+    let row = lines.find_map(|line| line.strip_prefix(&*start));
+    let row = row.expect("a row of the table");
+    row.split('`').skip(1).step_by(2).collect()
 }
 
 #[test]
@@ -123,6 +158,12 @@ fn a_supervisor_is_known_by_its_vdso() {
     const PRELINKED: u64 = 0xffff_ffff_ff70_0000;
     const MAPPED: u64 = 0x7fff_0000_0000;
     let guest = Some(Supervisor::GuestKernel);
+    let vdso = |linked_for| {
+        Some(Addresses {
+            linked_for,
+            mapped_at: MAPPED,
+        })
+    };
     for (linked_for, release, expected) in [
         // gVisor's, WSL 1's, and one of UML.
         (PRELINKED, "4.4.0", guest),
@@ -138,7 +179,7 @@ fn a_supervisor_is_known_by_its_vdso() {
         // QEMU's.
         (MAPPED, "6.12.0", Some(Supervisor::Emulator)),
     ] {
-        let seen = supervisor(Some((linked_for, MAPPED)), release, |_| None);
+        let seen = supervisor(vdso(linked_for), release, |_| None);
         assert_eq!(seen, expected, "{linked_for:#x} {release}");
     }
     // Valgrind hides the vDSO; a folder of its name does not.
@@ -146,7 +187,7 @@ fn a_supervisor_is_known_by_its_vdso() {
         (path == "/proc/self/maps").then(|| "/usr/libexec/valgrind/vgpreload_core.so".into())
     };
     assert_eq!(supervisor(None, "6.12.0", maps), Some(Supervisor::Valgrind));
-    assert_eq!(supervisor(Some((0, MAPPED)), "6.12.0", maps), None);
+    assert_eq!(supervisor(vdso(0), "6.12.0", maps), None);
     assert_eq!(supervisor(None, "6.12.0", |_| None), None);
 }
 

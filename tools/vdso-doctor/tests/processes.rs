@@ -18,6 +18,7 @@ use goblin::elf::{
     program_header::{PT_GNU_EH_FRAME, PT_LOAD},
 };
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
@@ -229,6 +230,37 @@ fn a_process_without_a_vdso_is_an_error() {
     }
 }
 
+/// Maps a file whose name is the one of a gVisor sandbox's memory, as each process there has it.
+#[allow(unsafe_code, reason = "a file is mapped")]
+fn map_the_memory_of_gvisor() -> io::Result<()> {
+    let file = memfd_create(c"runsc-memory", MFdFlags::empty())?;
+    let size = NonZero::new(4096).unwrap();
+    let access = ProtFlags::PROT_READ;
+    // SAFETY: the kernel chooses a free address, and nothing uses the mapping.
+    unsafe { mmap(None, size, access, MapFlags::MAP_SHARED, file, 0) }?;
+    Ok(())
+}
+
+#[test]
+fn a_process_in_gvisor_did_not_remove_its_vdso() {
+    if !is_testable() {
+        return;
+    }
+    let sandboxed = Sleeper::after(|| {
+        map_the_memory_of_gvisor()?;
+        vector::change(libc::AT_SYSINFO_EHDR as usize, Some(4096))
+    });
+    if let Some(child) = sandboxed {
+        let seen = ProcessVdso::read(child.id()).unwrap_err();
+        assert_eq!(seen, ProcessError::Sandboxed);
+    }
+    // The kernel of the sandbox maps that file, and has the vDSO of the kernel below.
+    if let Some(child) = Sleeper::after(map_the_memory_of_gvisor) {
+        let seen = ProcessVdso::read(child.id()).map(|_| "a vDSO");
+        assert_eq!(seen, Ok("a vDSO"));
+    }
+}
+
 /// Starts a process in whose auxiliary vector this image is the vDSO.
 fn process_with(image: &[u8]) -> Option<Sleeper> {
     #[allow(unsafe_code, reason = "memory is mapped")]
@@ -243,7 +275,7 @@ fn process_with(image: &[u8]) -> Option<Sleeper> {
         unsafe {
             mapping
                 .cast()
-                .copy_from_nonoverlapping(NonNull::from(image).cast::<u8>(), image.len())
+                .copy_from_nonoverlapping(NonNull::from(image).cast::<u8>(), image.len());
         };
         vector::change(libc::AT_SYSINFO_EHDR as usize, Some(mapping.addr().get()))
     };

@@ -1,12 +1,11 @@
 //! The verdict on machines other than this one, which `cases.toml` describes.
 
 use serde_json::{Map, Value};
-use vdso_time::ClockId;
+use vdso_time::{Cause, ClockId};
 
 use super::verdict;
 use crate::call::Call;
-use crate::json::kebab_case;
-use crate::platform::{ClockSource, Platform, Supervisor};
+use crate::platform::{CLOCK_SOURCES, ClockSource, Platform, Supervisor};
 use crate::proof::tests::measurement;
 use crate::proof::{Check, Measurement};
 use crate::report::wrapped;
@@ -91,7 +90,7 @@ impl Case {
             architecture: self.text("architecture", "x86_64").to_owned().leak(),
             supervisor: supervisors
                 .into_iter()
-                .find(|known| kebab_case(known) == supervisor),
+                .find(|known| known.word() == supervisor),
             command_line: format!("quiet {} ro", self.text("boot", "")),
             is_new: self.0.get("new").is_some_and(|new| new.as_bool().unwrap()),
             ..platform(sources, cpu)
@@ -124,7 +123,7 @@ impl Case {
             ..Check::default()
         };
         let (cause, sentence) = verdict(platform, &seen, &about);
-        assert_eq!(kebab_case(&cause), self.text("cause", ""), "{sentence}");
+        assert_eq!(cause.name(), self.text("cause", ""), "{sentence}");
         for (key, is_expected) in [("says", true), ("omits", false)] {
             for words in self
                 .0
@@ -191,7 +190,7 @@ fn a_trapped_counter_is_slow() {
     ] {
         (seen.measurements[1].ns, seen.measurements[1].syscall_ns) = (Some(ns), Some(100.0));
         let (found, sentence) = verdict(&tsc, &seen, &Call::USUAL);
-        assert_eq!(kebab_case(&found), cause, "{sentence}");
+        assert_eq!(found.name(), cause, "{sentence}");
         assert!(
             words.iter().all(|word| sentence.contains(word)),
             "{sentence}"
@@ -220,5 +219,21 @@ fn the_report_names_the_invariant_bit_under_kvm_clock_and_nowhere_else() {
             text.starts_with(source) && text.ends_with(ends_with),
             "{text}"
         );
+    }
+}
+
+/// Compares the list of clock sources here with the one in vdso-time.
+#[test]
+fn a_clock_source_that_is_named_as_better_is_one_for_vdso_time_as_well() {
+    for (name, ..) in CLOCK_SOURCES {
+        let platform = platform(&format!("hpet {name}"), "");
+        let check = Check {
+            measurements: measurements("kernel", "user space"),
+            ..Check::default()
+        };
+        let (cause, sentence) = verdict(&platform, &check, &Call::USUAL);
+        let is_better = cause == Cause::ClockSource;
+        let command = format!("`echo {name} |");
+        assert_eq!(sentence.contains(&command), is_better, "{sentence}");
     }
 }

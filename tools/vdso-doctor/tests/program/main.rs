@@ -312,7 +312,7 @@ fn valgrind_is_named_as_the_cause() {
     }
     let words: Vec<_> = out.split_whitespace().collect();
     assert!(
-        words.join(" ").contains("run the doctor without valgrind"),
+        words.join(" ").contains("Run the doctor without valgrind"),
         "{out}"
     );
     // As in an emulator: what the kernel's vDSO does is not known.
