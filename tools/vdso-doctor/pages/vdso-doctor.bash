@@ -30,7 +30,7 @@ _vdso__doctor() {
             fi
             case "${prev}" in
                 --pid)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "$(cd /proc && echo [0-9]*)" -- "${cur}"))
                     return 0
                     ;;
                 --require-user-space)

@@ -15,13 +15,13 @@ _vdso-doctor() {
 
     local context curcontext="$curcontext" state line
     _arguments "${_arguments_options[@]}" : \
-'(-q --quiet --require-user-space -v --verbose)--pid=[Examine the vDSO of this process]:PID:_default' \
-'*--require-user-space=[Require that these reads stay in user space; the exit status says so. READS is a list of clocks (REALTIME, CLOCK_TAI, 7) and functions (time, gettimeofday, getcpu). The default, which --quiet implies, is REALTIME,MONOTONIC]::READS:_default' \
+'(-q --quiet --require-user-space -v --verbose)--pid=[Examine the vDSO of this process]:PID:_pids' \
+'*--require-user-space=[Require that these calls stay in user space\: if one does not, the exit status is 1. CALLS is a list of clocks (REALTIME, CLOCK_TAI, 7) and functions (time, gettimeofday, getcpu). The default, which --quiet implies, is REALTIME,MONOTONIC]::CALLS:_default' \
 '--generate=[Print the manual page (man) or completions (bash, fish, zsh)]:WHAT:(man bash fish zsh)' \
-'-v[Show all reads, the clock sources and the routes]' \
-'--verbose[Show all reads, the clock sources and the routes]' \
-'(-v --verbose --json)-q[Print nothing, or one line if a required read may enter the kernel]' \
-'(-v --verbose --json)--quiet[Print nothing, or one line if a required read may enter the kernel]' \
+'-v[Show all calls, the clock sources and the routes]' \
+'--verbose[Show all calls, the clock sources and the routes]' \
+'(-v --verbose --json)-q[Print nothing, or one line if a required call may enter the kernel]' \
+'(-v --verbose --json)--quiet[Print nothing, or one line if a required call may enter the kernel]' \
 '(-v --verbose)--json[Print JSON]' \
 '(-v --verbose -q --quiet --json --pid)--metrics[Print OpenMetrics text, for node_exporter'\''s textfile collector]' \
 '-h[Print help]' \

@@ -7,11 +7,11 @@ use vdso_time::ClockId;
 /// What `--help` prints after the options.
 const NOTES: &str = include_str!("help.txt");
 
-const READS: &str = "\
-Require that these reads stay in user space; the exit status says so.
-READS is a list of clocks (REALTIME, CLOCK_TAI, 7) and functions
-(time, gettimeofday, getcpu). The default, which --quiet implies, is
-REALTIME,MONOTONIC";
+const CALLS: &str = "\
+Require that these calls stay in user space: if one does not, the exit
+status is 1. CALLS is a list of clocks (REALTIME, CLOCK_TAI, 7) and
+functions (time, gettimeofday, getcpu). The default, which --quiet
+implies, is REALTIME,MONOTONIC";
 
 const PAGE: &str = "Print the manual page (man) or completions (bash, fish, zsh)";
 
@@ -28,7 +28,7 @@ pub(crate) fn command() -> Command {
         .value_parser(value_parser!(u32));
     let reads = Arg::new("require-user-space")
         .long("require-user-space")
-        .value_name("READS");
+        .value_name("CALLS");
     let page = Arg::new("generate")
         .long("generate")
         .value_name("WHAT")
@@ -41,14 +41,14 @@ pub(crate) fn command() -> Command {
         .arg(
             flag(
                 "verbose",
-                "Show all reads, the clock sources and the routes",
+                "Show all calls, the clock sources and the routes",
             )
             .short('v'),
         )
         .arg(
             flag(
                 "quiet",
-                "Print nothing, or one line if a required read may enter the kernel",
+                "Print nothing, or one line if a required call may enter the kernel",
             )
             .short('q')
             .conflicts_with_all(["verbose", "json"]),
@@ -73,7 +73,7 @@ pub(crate) fn command() -> Command {
                 .default_missing_value("REALTIME,MONOTONIC")
                 .value_parser(call)
                 .action(ArgAction::Append)
-                .help(READS),
+                .help(CALLS),
         )
         .arg(
             page.value_parser(["man", "bash", "fish", "zsh"])

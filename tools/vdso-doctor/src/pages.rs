@@ -3,24 +3,13 @@
 //! The program made them itself, until we measured its first build: clap_complete and clap_mangen
 //! took a sixth of it. Now only the test of the command line needs these packages.
 
-macro_rules! page {
-    ($extension:literal) => {
-        include_str!(concat!(
-            "../pages/",
-            env!("CARGO_PKG_NAME"),
-            ".",
-            $extension
-        ))
-    };
-}
-
 /// Returns the manual page, in roff, or the completions for a shell.
 pub(crate) fn text(name: &str) -> &'static str {
     match name {
-        "bash" => page!("bash"),
-        "fish" => page!("fish"),
-        "zsh" => page!("zsh"),
-        _ => page!("1"),
+        "bash" => include_str!("../pages/vdso-doctor.bash"),
+        "fish" => include_str!("../pages/vdso-doctor.fish"),
+        "zsh" => include_str!("../pages/vdso-doctor.zsh"),
+        _ => include_str!("../pages/vdso-doctor.1"),
     }
 }
 
@@ -29,38 +18,69 @@ mod tests {
     use clap_complete::Shell;
 
     use super::text;
+    use crate::arguments::command;
+
+    /// The manual page but for its title and its options.
+    const MAN: &str = include_str!("man.roff");
+
+    /// What clap_complete writes for the value of `--pid`, and how a shell completes process ids.
+    const PROCESS_IDS: [[&str; 2]; 3] = [
+        [
+            "--pid)\n                    COMPREPLY=($(compgen -f \"${cur}\"))",
+            "--pid)\n                    COMPREPLY=($(compgen -W \"$(cd /proc && echo [0-9]*)\" -- \"${cur}\"))",
+        ],
+        [
+            "-l pid -d 'Examine the vDSO of this process' -r",
+            "-l pid -d 'Examine the vDSO of this process' -x -a '(__fish_complete_pids)'",
+        ],
+        [":PID:_default", ":PID:_pids"],
+    ];
+
+    fn manual_page() -> String {
+        let man = clap_mangen::Man::new(command());
+        let mut title = Vec::new();
+        man.render_title(&mut title).unwrap();
+        let mut options = Vec::new();
+        man.render_options_section(&mut options).unwrap();
+        let title = String::from_utf8(title).unwrap();
+        let options = String::from_utf8(options).unwrap();
+        let options = options
+            .replace("\\fI<", "\\fI")
+            .replace(">\\fR", "\\fR")
+            .replace(".SH OPTIONS\n", "");
+        title + &MAN.replace("@OPTIONS@\n", &options)
+    }
+
+    fn completions(shell: Shell) -> String {
+        let mut page = Vec::new();
+        clap_complete::generate(shell, &mut command(), "vdso-doctor", &mut page);
+        let page = String::from_utf8(page).unwrap();
+        for [files, process_ids] in PROCESS_IDS {
+            if page.contains(files) {
+                return page.replace(files, process_ids);
+            }
+        }
+        panic!("{shell} completes --pid in another way:\n{page}");
+    }
 
     /// Compares the files with the command line. With `PAGES=overwrite` it writes them.
     #[test]
     fn the_pages_are_those_of_the_command_line() {
-        let names = crate::arguments::command();
-        let names = names
-            .get_arguments()
-            .find(|argument| argument.get_id() == "generate")
-            .unwrap();
-        for name in names.get_possible_values() {
-            let name = name.get_name();
-            let (mut program, mut page) = (crate::arguments::command(), Vec::new());
-            let package = env!("CARGO_PKG_NAME");
-            let extension = if name == "man" {
-                clap_mangen::Man::new(program).render(&mut page).unwrap();
-                "1"
+        let overwrites = std::env::var_os("PAGES").is_some_and(|what| what == "overwrite");
+        for (name, extension, page) in [
+            ("man", "1", manual_page()),
+            ("bash", "bash", completions(Shell::Bash)),
+            ("fish", "fish", completions(Shell::Fish)),
+            ("zsh", "zsh", completions(Shell::Zsh)),
+        ] {
+            if overwrites {
+                let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/pages");
+                std::fs::write(format!("{directory}/vdso-doctor.{extension}"), page).unwrap();
             } else {
-                clap_complete::generate(
-                    name.parse::<Shell>().unwrap(),
-                    &mut program,
-                    package,
-                    &mut page,
-                );
-                name
-            };
-            if std::env::var_os("PAGES").is_some_and(|what| what == "overwrite") {
-                let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/pages");
-                std::fs::write(format!("{folder}/{package}.{extension}"), page).unwrap();
-            } else {
+                let is_same = page == text(name);
                 assert!(
-                    page == text(name).as_bytes(),
-                    "{package}.{extension} is old: set PAGES=overwrite"
+                    is_same,
+                    "vdso-doctor.{extension} is old: set PAGES=overwrite"
                 );
             }
         }
