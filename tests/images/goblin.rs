@@ -89,10 +89,10 @@ fn goblin_sees_the_same_symbols_in_the_images_of_linkers() {
     fs::write(folder.join("script"), include_str!("linker-script")).unwrap();
     fs::write(folder.join("functions.c"), functions.join("\n")).unwrap();
     run("gcc -O1 -fpic -fno-asynchronous-unwind-tables -c functions.c");
-    for linker in ["ld.bfd", "ld.lld"]
-        .into_iter()
-        .filter(|linker| has_tool(*linker, &["--version"]))
-    {
+    for linker in ["ld.bfd", "ld.lld"] {
+        if !has_tool(linker, &["--version"]) {
+            continue;
+        }
         for (style, count) in STYLES
             .into_iter()
             .flat_map(|style| (1..=12).map(move |count| (style, count)))

@@ -393,7 +393,7 @@ fn each_flaw_is_refused_or_costs_only_what_it_corrupts() {
     }
     for at in 0..4 {
         corrupt(&all(), Refused(NotElf), "no magic number", |built| {
-            built.bytes[at] ^= 1
+            built.bytes[at] ^= 1;
         });
     }
     corrupt(
@@ -477,7 +477,7 @@ fn an_image_is_at_most_1_mib_and_as_long_as_its_segment() {
     }
     for size in [(1 << 20) + 1, 0x7fff_ffff, 0xffff_ffff] {
         corrupt(&all(), Refused(TooLarge), "too large", |built| {
-            _ = built.resize(size)
+            _ = built.resize(size);
         });
     }
     corrupt(
@@ -510,7 +510,7 @@ fn a_symbol_without_a_terminated_name_of_at_most_1023_bytes_is_hidden_alone() {
         ..plain.clone()
     };
     corrupt(&[spec], Lacks(3), "no NUL", |built| {
-        _ = built.set("DT_STRSZ", built.get("DT_STRSZ") - 1)
+        _ = built.set("DT_STRSZ", built.get("DT_STRSZ") - 1);
     });
     for (size, expected) in [(1023, Unharmed), (1024, Lacks(1))] {
         let name = "n".repeat(size);

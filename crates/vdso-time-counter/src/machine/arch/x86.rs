@@ -24,8 +24,8 @@ impl Counter for CpuCounter {
         let (low, high): (usize, usize);
         // SAFETY: rdtsc only writes edx and eax, and clears the upper halves of their registers.
         unsafe {
-            asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags))
-        };
+            asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags));
+        }
         ((high as u64) << 32) | low as u64
     }
 
