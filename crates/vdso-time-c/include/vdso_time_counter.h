@@ -141,10 +141,12 @@ int vdso_time_counter_get_state(struct vdso_time_counter_state *state);
 
 /**
  * Takes the hypervisor's word for the counter under kvm-clock, instead of the CPU's, for the rest
- * of the process's life. Call it before the first read: later it has no effect. The documentation
- * of the Rust function trust_hypervisor says how wrong a read can be after a move of the machine.
+ * of the process's life. The documentation of the Rust function trust_hypervisor says how wrong a
+ * read can be after a move of the machine.
+ *
+ * -EBUSY: the clock was read before. Then nothing changes.
  */
-void vdso_time_counter_trust_hypervisor(void);
+int vdso_time_counter_trust_hypervisor(void);
 
 /**
  * Forbids the clock's system calls for the rest of the process's life. It first reads the clock

@@ -6,9 +6,12 @@ use core::ptr;
 
 use vdso_time::LocateError;
 use vdso_time::vdso::{self, Vdso};
-use vdso_time::{Cause, ClockId, ReadCost, Timespec};
+use vdso_time::{Cause, ClockId, Errno, ReadCost, Timespec};
 
 use crate::{negative, store, store_time, symbol};
+
+/// The error of a malformed image. vdso-time has no constant for it.
+const ENOEXEC: c_int = 8;
 
 /// Seconds and nanoseconds: the kernel's struct __kernel_timespec, 16 bytes on every architecture.
 #[derive(Clone, Copy)]
@@ -196,20 +199,17 @@ pub unsafe extern "C" fn vdso_time_set_address(ehdr: *const c_void) -> c_int {
 /// address. -ENOEXEC: it is malformed. The clock functions work nevertheless.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_locate(base: *mut *const c_void, size: *mut usize) -> c_int {
-    let vdso = Vdso::locate().map_err(|error| match error {
-        LocateError::Absent => 2,
-        LocateError::Unmapped => 14,
-        LocateError::Unchecked => 1,
-        _ => 8,
-    });
-    match vdso {
+    match Vdso::locate() {
         Ok(vdso) => {
             // SAFETY: the caller passes null or an address to write to.
             unsafe { store(Ok(vdso.size()), size) };
             // SAFETY: the caller passes null or an address to write to.
             unsafe { store(Ok(vdso.base().cast()), base) }
         }
-        Err(number) => -number,
+        Err(LocateError::Absent) => negative(Errno::ENOENT),
+        Err(LocateError::Unmapped) => negative(Errno::EFAULT),
+        Err(LocateError::Unchecked) => negative(Errno::EPERM),
+        Err(_) => -ENOEXEC,
     }
 }
 
@@ -223,10 +223,11 @@ pub unsafe extern "C" fn vdso_time_symbol(
     name: *const c_char,
     version: *const c_char,
 ) -> *mut c_void {
-    // SAFETY: the caller passes null or strings.
-    Vdso::locate().map_or(ptr::null_mut(), |vdso| unsafe {
-        symbol(&vdso, name, version)
-    })
+    match Vdso::locate() {
+        // SAFETY: the caller passes null or strings.
+        Ok(vdso) => unsafe { symbol(&vdso, name, version) },
+        Err(_) => ptr::null_mut(),
+    }
 }
 
 /// Writes what answers each function, one line each, at most `size` bytes with the final NUL.
@@ -256,7 +257,7 @@ unsafe fn write_text(what: &dyn fmt::Display, text: *mut c_char, size: usize) ->
     text.length
 }
 
-/// Text that is cut where the room ends. It is no slice: as for snprintf(3), `SIZE_MAX` can stand
+/// Text that is cut where the room ends. It is not a slice: as for snprintf(3), `SIZE_MAX` can stand
 /// for enough, and then most of the bytes are not the caller's.
 struct Text {
     to: *mut u8,
@@ -283,6 +284,7 @@ impl fmt::Write for Text {
     }
 }
 
+/// Returns the two words of a time, as C's structure has them.
 fn words(time: Timespec) -> [i64; 2] {
     [time.tv_sec, time.tv_nsec]
 }

@@ -2,12 +2,12 @@
 
 use core::ffi::c_int;
 
-use vdso_time::{Errno, Instant, SystemTime};
+use vdso_time::Errno;
 use vdso_time_counter::{
     self as counter, CounterMonotonic, CounterRealtime, State, Status, Ticks, Unavailable,
 };
 
-use crate::{EAGAIN, negative, store};
+use crate::{negative, store};
 
 /// Whether the CPU's counter answers, or why the vDSO does.
 #[derive(Clone, Copy)]
@@ -61,17 +61,24 @@ pub struct vdso_time_counter_state {
 /// earlier than a time that any thread read before.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_monotonic() -> i64 {
-    nanoseconds(CounterMonotonic::try_now().map(Instant::as_nanos))
+    match CounterMonotonic::try_now() {
+        Ok(now) => now.as_nanos(),
+        Err(error) => negative(error).into(),
+    }
 }
 
 /// Returns the nanoseconds since the Epoch by the CPU's counter, or a negative error. It is earlier
 /// than a time that any thread read before only if CLOCK_REALTIME went back.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_realtime() -> i64 {
-    let nanos = |now: SystemTime<CounterRealtime>| {
-        i64::try_from(now.as_nanos()).map_err(|_| Errno::EOVERFLOW)
+    let now = match CounterRealtime::try_now() {
+        Ok(now) => now,
+        Err(error) => return negative(error).into(),
     };
-    nanoseconds(CounterRealtime::try_now().and_then(nanos))
+    match i64::try_from(now.as_nanos()) {
+        Ok(nanos) => nanos,
+        Err(_) => negative(Errno::EOVERFLOW).into(),
+    }
 }
 
 /// Gets the counter's value. The CPU may read it before it has finished earlier instructions. Where
@@ -86,9 +93,10 @@ pub unsafe extern "C" fn vdso_time_counter_ticks(ticks: *mut u64) -> c_int {
 /// not measured yet, or not used.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_ticks_to_monotonic(ticks: u64) -> i64 {
-    Ticks::from_raw(ticks)
-        .monotonic()
-        .map_or((-EAGAIN).into(), Instant::as_nanos)
+    match Ticks::from_raw(ticks).monotonic() {
+        Some(time) => time.as_nanos(),
+        None => negative(Errno::EAGAIN).into(),
+    }
 }
 
 /// Gets whether the counter is used, and how accurate it is. Returns 0.
@@ -130,12 +138,16 @@ pub unsafe extern "C" fn vdso_time_counter_get_state(state: *mut vdso_time_count
 }
 
 /// Takes the hypervisor's word for the counter under kvm-clock, instead of the CPU's, for the rest
-/// of the process's life. Call it before the first read: later it has no effect. The documentation
-/// of the Rust function trust_hypervisor says how wrong a read can be after a move of the machine.
+/// of the process's life. The documentation of the Rust function trust_hypervisor says how wrong a
+/// read can be after a move of the machine.
+///
+/// -EBUSY: the clock was read before. Then nothing changes.
 #[unsafe(no_mangle)]
-pub extern "C" fn vdso_time_counter_trust_hypervisor() {
-    // Without an effect after the first read, as the header says.
-    let _ = counter::trust_hypervisor();
+pub extern "C" fn vdso_time_counter_trust_hypervisor() -> c_int {
+    match counter::trust_hypervisor() {
+        Ok(()) => 0,
+        Err(error) => negative(error),
+    }
 }
 
 /// Forbids the clock's system calls for the rest of the process's life. It first reads the clock
@@ -144,8 +156,4 @@ pub extern "C" fn vdso_time_counter_trust_hypervisor() {
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_forbid_system_calls() {
     let _ = counter::prepare_for_sandbox();
-}
-
-fn nanoseconds(time: Result<i64, Errno>) -> i64 {
-    time.unwrap_or_else(|error| negative(error).into())
 }

@@ -21,22 +21,25 @@ use core::{ptr, slice, str};
 use vdso_time::Errno;
 use vdso_time::vdso::Vdso;
 
-const EAGAIN: c_int = 11;
-
 /// Returns the address of a symbol, or null.
 ///
 /// # Safety
 /// `name` and `version` must be null or strings.
 unsafe fn symbol(vdso: &Vdso<'_>, name: *const c_char, version: *const c_char) -> *mut c_void {
     // SAFETY: the caller passes null or a string.
-    let name = unsafe { string(name) };
+    let Some(name) = (unsafe { string(name) }) else {
+        return ptr::null_mut();
+    };
     // SAFETY: the caller passes null or a string.
     let required = unsafe { string(version) };
-    let is_known = version.is_null() || required.is_some();
-    let found = name
-        .filter(|_| is_known)
-        .and_then(|name| vdso.symbol_address(name, required));
-    found.map_or(ptr::null_mut(), |address| address.cast_mut().cast())
+    // No symbol has a version that is not UTF-8.
+    if required.is_none() && !version.is_null() {
+        return ptr::null_mut();
+    }
+    match vdso.symbol_address(name, required) {
+        Some(address) => address.cast_mut().cast(),
+        None => ptr::null_mut(),
+    }
 }
 
 /// Returns the text of a string, or `None` for null and what is not UTF-8.
@@ -63,11 +66,13 @@ unsafe fn string<'a>(string: *const c_char) -> Option<&'a str> {
 /// # Safety
 /// `to` must be null or an address to write to.
 unsafe fn store<T>(result: Result<T, Errno>, to: *mut T) -> c_int {
-    match result {
+    let value = match result {
+        Ok(value) => value,
         Err(error) => return negative(error),
+    };
+    if !to.is_null() {
         // SAFETY: the caller passes an address to write to if it is not null.
-        Ok(value) if !to.is_null() => unsafe { to.write(value) },
-        Ok(_) => {}
+        unsafe { to.write(value) };
     }
     0
 }
@@ -81,10 +86,12 @@ unsafe fn store<T>(result: Result<T, Errno>, to: *mut T) -> c_int {
 /// `to` must be null or an address to write to.
 unsafe fn store_time(result: Result<[i64; 2], Errno>, to: *mut i64) -> c_int {
     let [first, second] = match result {
-        Ok(words) if !to.is_null() => words,
-        Ok(_) => return 0,
+        Ok(words) => words,
         Err(error) => return negative(error),
     };
+    if to.is_null() {
+        return 0;
+    }
     // SAFETY: the caller passes an address to write to if it is not null.
     unsafe { to.write_volatile(first) };
     // SAFETY: the structures have two words.
@@ -92,6 +99,7 @@ unsafe fn store_time(result: Result<[i64; 2], Errno>, to: *mut i64) -> c_int {
     0
 }
 
+/// Returns the error as C has it.
 fn negative(error: Errno) -> c_int {
     -error.raw_os_error()
 }

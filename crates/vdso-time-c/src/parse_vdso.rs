@@ -2,7 +2,7 @@
 //! for it. They have its names and arguments, and its rules for symbols and versions.
 //!
 //! What differs: a null version matches any version, an address of 0 means that there is no vDSO,
-//! and malformed images are refused. Such programs declare the functions in parse_vdso.h.
+//! and a malformed image has no functions. Such programs declare the functions in parse_vdso.h.
 
 use core::ffi::{c_char, c_void};
 use core::ptr;
@@ -47,8 +47,9 @@ pub unsafe extern "C" fn vdso_sym(version: *const c_char, name: *const c_char) -
     }
     // SAFETY: the caller of the functions above passed the address of this process's vDSO.
     let vdso = unsafe { Vdso::from_ptr(ptr::with_exposed_provenance(base)) };
-    // SAFETY: the caller passes null or strings.
-    vdso.map_or(ptr::null_mut(), |vdso| unsafe {
-        symbol(&vdso, name, version)
-    })
+    match vdso {
+        // SAFETY: the caller passes null or strings.
+        Ok(vdso) => unsafe { symbol(&vdso, name, version) },
+        Err(_) => ptr::null_mut(),
+    }
 }

@@ -14,13 +14,13 @@ use std::{env, fs};
 
 use goblin::archive::Archive;
 use goblin::elf::sym::STB_LOCAL;
-use goblin::elf::{Elf, Sym};
+use goblin::elf::{Elf, Symtab};
 use goblin::strtab::Strtab;
 use test_support::not_run::target_tmpdir;
 use test_support::{has_tool, not_run_here, program};
 use vdso_time_counter::{Status, Unavailable};
 
-/// Commands run in this folder.
+/// Commands run in this directory.
 const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
 const HEADERS: [&str; 2] = ["vdso_time.h", "vdso_time_counter.h"];
@@ -49,7 +49,7 @@ fn is_guest() -> bool {
     env::var("RUSTFLAGS").is_ok_and(|flags| flags.contains("+crt-static"))
 }
 
-/// Returns the folder where the libraries are installed.
+/// Returns the directory where the libraries are installed.
 fn prefix() -> PathBuf {
     target_tmpdir().join("c")
 }
@@ -66,7 +66,7 @@ fn run(words: &[impl AsRef<OsStr>]) -> String {
     // Debian's rustc needs what `cargo xtask` has in the variable.
     let inherited = env::var("LD_LIBRARY_PATH").unwrap_or_default();
     let libraries = format!("{}:{inherited}", prefix().join("lib").display());
-    for (variable, folder) in [
+    for (variable, value) in [
         ("CARGO_TARGET_DIR", target_tmpdir().join("c-build")),
         ("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig")),
         ("LD_LIBRARY_PATH", libraries.into()),
@@ -74,14 +74,12 @@ fn run(words: &[impl AsRef<OsStr>]) -> String {
         ("ZIG_LOCAL_CACHE_DIR", target_tmpdir().join("c-cache")),
         ("GOCACHE", target_tmpdir().join("c-cache/go")),
     ] {
-        command.env(variable, folder);
+        command.env(variable, value);
     }
     let output = command.env("GOTOOLCHAIN", "local").output();
     let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let (out, err) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    let out = String::from_utf8_lossy(&output.stdout);
+    let err = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success(),
         "{command:?}: {}\n{out}{err}",
@@ -108,7 +106,10 @@ fn installed(file: &str) -> String {
         let _ = fs::remove_dir_all(prefix());
         let prefix = format!("prefix={}", prefix().display());
         // binutils' objcopy knows the formats of one architecture, LLVM's knows all.
-        let objcopy = foreign("LINKER").map_or("OBJCOPY=objcopy", |_| "OBJCOPY=llvm-objcopy");
+        let objcopy = match foreign("LINKER") {
+            Some(_) => "OBJCOPY=llvm-objcopy",
+            None => "OBJCOPY=objcopy",
+        };
         run(&[
             "make",
             "install",
@@ -121,14 +122,24 @@ fn installed(file: &str) -> String {
     PREFIX.join(file).display().to_string()
 }
 
-/// Returns whether the libraries and programs of the target can be built; says what is missing if
-/// not.
+/// Returns the words that compile a program with the headers and the static library.
+fn static_library() -> String {
+    let headers = installed("include");
+    let library = installed("lib/libvdso_time.a");
+    format!("-I{headers} {library}")
+}
+
+/// Returns whether the libraries and programs of the target can be built. If not, prints what is
+/// missing.
 fn can_build() -> bool {
     if !has_tool("make", &["--version"]) || !has_tool("pkg-config", &["--version"]) {
         return false;
     }
     // With a linker of its own, the target has a compiler.
-    let machine = foreign("LINKER").map_or_else(|| run(&["cc", "-dumpmachine"]), |_| ARCH.into());
+    let machine = match foreign("LINKER") {
+        Some(_) => ARCH.to_owned(),
+        None => run(&["cc", "-dumpmachine"]),
+    };
     let is_target = machine.replace("i686", "x86").starts_with(ARCH);
     if !is_target {
         not_run_here(format!(
@@ -139,7 +150,7 @@ fn can_build() -> bool {
     is_target
 }
 
-/// Returns whether this is the compiler's own machine; says so if not.
+/// Returns whether this is the compiler's own machine. If not, prints that.
 fn is_native() -> bool {
     let is_native = foreign("LINKER").is_none();
     if !is_native {
@@ -162,7 +173,7 @@ fn has_zig() -> bool {
 /// Returns the commands that compile C for the target.
 fn compilers() -> Vec<String> {
     if let Some(linker) = foreign("LINKER") {
-        // A guest, and without a runner this machine, lack the target's shared libraries.
+        // Neither a guest nor, without a runner, this machine has the target's shared libraries.
         let is_static = is_guest() || foreign("RUNNER").is_none();
         return vec![linker + if is_static { " -static" } else { "" }];
     }
@@ -180,7 +191,7 @@ fn compilers() -> Vec<String> {
 
 /// Compiles and runs a program with this compiler. Returns what it prints.
 fn compiled(compiler: &str, words: &str) -> String {
-    // Tests in other threads compile, too.
+    // Tests in other threads also compile.
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let program = installed(&format!("program{}", COUNT.fetch_add(1, Relaxed)));
     println!("{compiler}");
@@ -193,18 +204,14 @@ fn c_programs_get_the_times_of_libc() {
     if !can_build() {
         return;
     }
-    let archive = format!(
-        "-I{} {}",
-        installed("include"),
-        installed("lib/libvdso_time.a")
-    );
+    let archive = static_library();
     let shared = run(&["pkg-config", "--cflags", "--libs", "vdso_time"]);
     for compiler in compilers() {
-        let is_static = compiler.contains("-static");
-        for library in [Some(&archive), Some(&shared).filter(|_| !is_static)]
-            .into_iter()
-            .flatten()
-        {
+        let mut libraries = vec![&archive];
+        if !compiler.contains("-static") {
+            libraries.push(&shared);
+        }
+        for library in libraries {
             for source in ["examples/clock.c", "tests/parse_vdso.c"] {
                 compiled(
                     &compiler,
@@ -227,11 +234,7 @@ fn memory_sanitizer_sees_the_results() {
         "clang",
         &split(&format!("-fsanitize=memory {empty} -o {empty}.out")),
     ) {
-        let archive = format!(
-            "-I{} {}",
-            installed("include"),
-            installed("lib/libvdso_time.a")
-        );
+        let archive = static_library();
         compiled(
             "clang -O1 -fsanitize=memory",
             &format!("examples/clock.c {archive}"),
@@ -247,11 +250,7 @@ fn an_ifunc_resolver_of_a_static_program_reads_the_clock() {
     if cfg!(not(target_env = "gnu")) {
         return not_run_here("only glibc has IFUNC resolvers");
     }
-    let archive = format!(
-        "-I{} {}",
-        installed("include"),
-        installed("lib/libvdso_time.a")
-    );
+    let archive = static_library();
     compiled(
         "cc -static -fno-stack-protector",
         &format!("-O2 tests/early.c {archive}"),
@@ -296,12 +295,9 @@ fn the_c_code_of_the_page_about_adoption_replaces_libcs_time() {
     assert_ne!(code, moved);
     let source = installed("time.c");
     fs::write(&source, moved).unwrap();
-    let (headers, library) = (installed("include"), installed("lib/libvdso_time.a"));
+    let archive = static_library();
     for compiler in compilers() {
-        compiled(
-            &compiler,
-            &format!("-O2 -I{headers} tests/adopt.c {source} {library}"),
-        );
+        compiled(&compiler, &format!("-O2 tests/adopt.c {source} {archive}"));
     }
 }
 
@@ -310,12 +306,12 @@ fn the_archive_has_what_an_installation_has_and_the_licences() {
     if !can_build() || !is_native() {
         return;
     }
-    let folder = format!("dist={}", installed("dist"));
+    let directory = format!("dist={}", installed("dist"));
     run(&[
         "make",
         "dist",
         concat!("CARGO=", env!("CARGO")),
-        &folder,
+        &directory,
         "archive=archive.tar.gz",
     ]);
     let listed = run(&["tar", "--list", "--file", &installed("dist/archive.tar.gz")]);
@@ -436,7 +432,8 @@ fn python_zig_and_go_programs_get_the_times_of_their_languages() {
     if !can_build() || !is_native() {
         return;
     }
-    let (program, archive) = (installed("clock"), installed("lib/libvdso_time.a"));
+    let program = installed("clock");
+    let archive = installed("lib/libvdso_time.a");
     if has_tool("python3", &["--version"]) {
         run_program(&["python3", "examples/clock.py"]);
     }
@@ -470,11 +467,12 @@ fn the_static_library_does_not_replace_libm() {
     }
     let words = format!("-I{} -O1 tests/libm.c", installed("include"));
     let archive = installed("lib/libvdso_time.a");
-    let cplusplus = is_native() && has_tool("g++", &["--version"]);
-    let compilers = compilers()
-        .into_iter()
-        .filter(|compiler| !compiler.contains("ziglang"));
-    for compiler in compilers.chain(cplusplus.then(|| "g++".into())) {
+    let mut compilers = compilers();
+    compilers.retain(|compiler| !compiler.contains("ziglang"));
+    if is_native() && has_tool("g++", &["--version"]) {
+        compilers.push("g++".to_owned());
+    }
+    for compiler in compilers {
         let expected = compiled(&compiler, &format!("{words} -lm"));
         let found = compiled(&compiler, &format!("{words} -DLINKED {archive} -lm"));
         assert_eq!(expected, found, "{compiler}");
@@ -516,11 +514,14 @@ fn declared() -> BTreeSet<String> {
     let mut names: BTreeSet<String> = kernel.into_iter().map(str::to_owned).collect();
     for header in HEADERS {
         let header = fs::read_to_string(installed(&format!("include/{header}"))).unwrap();
-        let lines = header
-            .lines()
-            .filter(|line| line.ends_with(");") && !line.starts_with(' '));
-        let declared = lines.filter_map(|line| line.split('(').next()?.rsplit([' ', '*']).next());
-        names.extend(declared.map(str::to_owned));
+        for line in header.lines() {
+            if line.starts_with(' ') || !line.ends_with(");") {
+                continue;
+            }
+            let (before, _) = line.split_once('(').expect("a declaration");
+            let name = before.rsplit([' ', '*']).next().unwrap();
+            names.insert(name.to_owned());
+        }
     }
     names
 }
@@ -544,44 +545,41 @@ fn assert_is_of_libc(name: &str) {
     assert!(libc.contains(&name) || is_reserved, "{name}");
 }
 
+/// Returns the names of the symbols that an object defines. The others must be of libc.
+fn defined(symbols: &Symtab<'_>, strings: &Strtab<'_>) -> BTreeSet<String> {
+    let mut defined = BTreeSet::new();
+    for symbol in symbols {
+        if symbol.st_name == 0 || symbol.st_bind() == STB_LOCAL {
+            continue;
+        }
+        let name = strings.get_at(symbol.st_name).unwrap();
+        if symbol.st_shndx == 0 {
+            assert_is_of_libc(name);
+        } else {
+            defined.insert(name.to_owned());
+        }
+    }
+    defined
+}
+
 #[test]
 fn the_libraries_export_what_the_headers_declare_and_cannot_panic() {
     if !can_build() {
         return;
     }
-    // The names of the defined symbols. The others are of libc.
-    let defined = |symbols: Vec<Sym>, strings: &Strtab<'_>| {
-        let name = |symbol: &Sym| strings.get_at(symbol.st_name).unwrap().to_owned();
-        let (defined, needed): (Vec<_>, Vec<_>) =
-            symbols.iter().partition(|symbol| symbol.st_shndx != 0);
-        for symbol in &needed {
-            assert_is_of_libc(&name(symbol));
-        }
-        defined.iter().map(name).collect::<BTreeSet<_>>()
-    };
     let bytes = fs::read(installed("lib/libvdso_time.a")).unwrap();
     let archive = Archive::parse(&bytes).unwrap();
-    let members = archive.members().into_iter().flat_map(|member| {
+    let mut exported = BTreeSet::new();
+    for member in archive.members() {
         let elf = Elf::parse(archive.extract(member, &bytes).unwrap()).unwrap();
-        // Hidden symbols count too: the linker takes them for the program's.
-        defined(
-            elf.syms
-                .iter()
-                .filter(|symbol| symbol.st_bind() != STB_LOCAL)
-                .collect(),
-            &elf.strtab,
-        )
-    });
-    assert_eq!(members.collect::<BTreeSet<_>>(), declared());
+        // Hidden symbols count as well: the linker takes them for the program's.
+        exported.extend(defined(&elf.syms, &elf.strtab));
+    }
+    assert_eq!(exported, declared());
 
     let bytes = fs::read(installed("lib/libvdso_time.so")).unwrap();
     let elf = Elf::parse(&bytes).unwrap();
-    let symbols = elf
-        .dynsyms
-        .iter()
-        .filter(|symbol| symbol.st_name != 0)
-        .collect();
-    assert_eq!(defined(symbols, &elf.dynstrtab), declared());
+    assert_eq!(defined(&elf.dynsyms, &elf.dynstrtab), declared());
     assert_eq!(elf.soname, Some("libvdso_time.so.0.1"));
 }
 
@@ -636,20 +634,17 @@ fn without_the_feature_libc_a_program_needs_memcpy_alone() {
     let prefix = installed_without_libc();
     let link = |prefix: &str| {
         let words = format!(
-            "-nostdlib -static -Wl,--gc-sections,-emain -I{prefix}/include {PACKAGE}/tests/no_libc.c"
+            "-nostdlib -static -Wl,--gc-sections,-emain -I{prefix}/include {PACKAGE}/tests/no_libc.c \
+             {prefix}/lib/libvdso_time.a -lgcc -o {}",
+            installed("no-libc.out")
         );
-        let mut cc = Command::new("cc");
-        cc.args(split(&words))
-            .args([&format!("{prefix}/lib/libvdso_time.a"), "-lgcc", "-o"]);
-        cc.arg(installed("no-libc.out")).output().unwrap()
+        Command::new("cc").args(split(&words)).output().unwrap()
     };
-    let (without, with) = (link(&prefix), link(&installed("")));
-    assert!(
-        without.status.success(),
-        "{}",
-        String::from_utf8_lossy(&without.stderr)
-    );
-    let missing = String::from_utf8_lossy(&with.stderr).into_owned();
+    let without = link(&prefix);
+    let errors = String::from_utf8_lossy(&without.stderr);
+    assert!(without.status.success(), "{errors}");
+    let with = link(&installed(""));
+    let missing = String::from_utf8_lossy(&with.stderr);
     assert!(
         missing.contains("undefined reference to `getauxval'"),
         "{missing}"
@@ -664,47 +659,44 @@ fn the_libraries_of_x86_64_name_the_shadow_stack_and_nothing_else() {
     }
     for library in ["lib/libvdso_time.a", "lib/libvdso_time.so"] {
         let notes = run(&["readelf", "--notes", "--wide", &installed(library)]);
-        let features = notes
-            .lines()
-            .filter_map(|line| line.split_once("feature: "));
+        let mut features = Vec::new();
+        for line in notes.lines() {
+            if let Some((_, named)) = line.split_once("feature: ") {
+                features.push(named.trim());
+            }
+        }
         // The libraries can be for another machine than this test program.
         let target = triple().unwrap_or(ARCH.into());
-        let expected = if target.starts_with("x86_64") {
-            vec!["SHSTK"]
+        let expected: &[&str] = if target.starts_with("x86_64") {
+            &["SHSTK"]
         } else {
-            vec![]
+            &[]
         };
-        assert_eq!(
-            features.map(|(_, named)| named.trim()).collect::<Vec<_>>(),
-            expected,
-            "{library}"
-        );
+        assert_eq!(features, expected, "{library}");
     }
 }
 
 #[test]
 fn the_header_of_the_counter_has_every_status() {
     let header = fs::read_to_string(format!("{PACKAGE}/include/vdso_time_counter.h")).unwrap();
-    let others = [
+    let mut words = Vec::new();
+    for status in [
         Status::Used,
         Status::Calibrating,
         Status::Stale,
         Status::Updating,
-    ];
-    let reasons = Unavailable::ALL
-        .iter()
-        .filter(|reason| **reason != Unavailable::Unsupported);
-    let reasons = reasons.map(|reason| format!("{reason:?}"));
-    for status in others
-        .iter()
-        .map(|status| format!("{status:?}"))
-        .chain(reasons)
-    {
-        let name = format!("VDSO_TIME_COUNTER_STATUS_{status}=").to_uppercase();
-        let is_declared = |line: &str| {
-            line.replace(['_', ' '], "")
-                .starts_with(&name.replace('_', ""))
-        };
+    ] {
+        words.push(format!("{status:?}"));
+    }
+    for reason in Unavailable::ALL {
+        if *reason != Unavailable::Unsupported {
+            words.push(format!("{reason:?}"));
+        }
+    }
+    for word in words {
+        // The constants have `_` between the words.
+        let name = format!("VDSOTIMECOUNTERSTATUS{word}=").to_uppercase();
+        let is_declared = |line: &str| line.replace(['_', ' '], "").starts_with(&name);
         assert!(header.lines().any(is_declared), "{name}");
     }
 }
