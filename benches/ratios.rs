@@ -6,15 +6,15 @@ use std::process::ExitCode;
 use vdso_time_benches::calls::keep;
 use vdso_time_benches::calls::slow_reads::{self, MAKER, REFUSED, RESTED, SPARSE, VDSO};
 use vdso_time_benches::calls::{self, COUNTERS, LINE, SYSCALL, SYSCALL_TIME, TICKS, TIME_NOW};
-use vdso_time_benches::harness::bars::{self, Bar, both, isolated};
 use vdso_time_benches::harness::command::Arguments;
+use vdso_time_benches::harness::limits::{self, Limit, both, isolated};
 use vdso_time_benches::harness::report::Report;
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
 use vdso_time_benches::harness::{self, Contender, Row, Spacing};
 use vdso_time_benches::pages::Table;
 use vdso_time_trace::{Site, Trace, Tracer, sites, traced};
 
-const BARS: &[Bar] = &[
+const LIMITS: &[Limit] = &[
     both("time()", DIRECT, 1.03),
     both(TIME_NOW, SYSCALL, 0.20),
     both("gettimeofday()", DIRECT, 1.01),
@@ -36,7 +36,7 @@ const BARS: &[Bar] = &[
     both("CounterMonotonic::now()", LINE, 1.02),
     both("CounterRealtimeUnordered::now()", SYSCALL, 0.14),
     isolated(MAKER, VDSO, 8.0),
-    // Between reads of 1 ms the caches stay warm, and a read is short: there is no bar.
+    // Between reads of 1 ms the caches stay warm, and a read is short: there is no limit.
     isolated(SPARSE[1].0, RESTED, 1.2),
     isolated(SPARSE[2].0, RESTED, 1.2),
     both(REFUSED, VDSO, 1.05),
@@ -117,9 +117,9 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
         .map(String::from);
     let (rows, slow): (Vec<_>, Vec<_>) = (rows.collect(), slow.collect());
     let names = [rows.as_slice(), &slow].concat();
-    let is_noisy = |samples: &Samples, row: &str| bars::is_noisy(BARS, samples, row);
+    let is_noisy = |samples: &Samples, row: &str| limits::is_noisy(LIMITS, samples, row);
     let samples = Samples::collect(arguments, &names, measure, is_noisy)?;
-    let (bars, missed) = bars::table("bars", BARS, &samples, arguments);
+    let (limits, missed) = limits::table("limits", LIMITS, &samples, arguments);
     let (clocks, calls): (Vec<_>, Vec<_>) = rows
         .iter()
         .partition(|row| COUNTERS.contains(&row.as_str()));
@@ -134,7 +134,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
         Table::of("counters", RATIO, &clocks, &CLOCKS, ratio),
         slow_table(&samples),
         trace_table(&samples),
-        bars,
+        limits,
     ];
     Ok(Report {
         tables,

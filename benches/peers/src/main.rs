@@ -13,14 +13,14 @@ use std::process::{Command, ExitCode};
 
 use rows::{CALLS, COARSE, COUNTER, MONOTONIC, OUR_QUANTA, QUANTA};
 use vdso_time_benches::calls::{self, LINE, SYSCALL, TICKS};
-use vdso_time_benches::harness::bars::{self, Bar, both, isolated};
+use vdso_time_benches::harness::limits::{self, Limit, both, isolated};
 use vdso_time_benches::harness::command::{Arguments, run};
 use vdso_time_benches::harness::report::Report;
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
 use vdso_time_benches::harness::{self, Row};
 use vdso_time_benches::pages::Table;
 
-const BARS: &[Bar] = &[
+const LIMITS: &[Limit] = &[
     both("time()", DIRECT, 1.03),
     both(MONOTONIC, DIRECT, 1.03),
     isolated(COARSE, DIRECT, 1.08),
@@ -102,7 +102,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
             .try_for_each(|program| samples.add(&run(Command::new(program).args(asked))?))
     };
     let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
-    let is_noisy = |samples: &Samples, row: &str| bars::is_noisy(BARS, samples, row);
+    let is_noisy = |samples: &Samples, row: &str| limits::is_noisy(LIMITS, samples, row);
     let mut samples = Samples::collect(arguments, &names, one, is_noisy)?;
     if first::ROWS.iter().any(|row| arguments.wants(row)) {
         first::add(&mut samples, arguments.effort.choose(1, 15, 101))?;
@@ -119,7 +119,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     if arguments.wants(accuracy::ROW) {
         samples.add_child(&[accuracy::ROW, arguments.effort.choose("1", "2", "10")])?;
     }
-    let (bars, missed) = bars::table("peers-bars", BARS, &samples, arguments);
+    let (limits, missed) = limits::table("peers-limits", LIMITS, &samples, arguments);
     report.missed = missed;
     if arguments.wants(COUNTER) {
         calls::settle();
@@ -134,7 +134,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
         scale::table(&samples),
         accuracy::table(&samples),
         discovery::table(&samples),
-        bars,
+        limits,
     ]);
     Ok(report)
 }

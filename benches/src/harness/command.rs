@@ -29,7 +29,7 @@ impl Effort {
 pub struct Arguments {
     /// How much is measured.
     pub effort: Effort,
-    /// Whether a missed bar is a failure.
+    /// Whether a missed limit is a failure.
     pub check: bool,
     /// Whether the documents are renewed.
     pub write: bool,
@@ -40,35 +40,44 @@ const USAGE: &str = "\
 Usage: [--quick] [--check] [--write] [ROW...]
 
   --quick   less than a minute
-  --check   status 1 if a bar is missed or cannot be measured
+  --check   status 1 if a limit is missed or cannot be measured
   --write   renew the tables of these rows, and their charts, in docs and README.md
   ROW       only the rows whose name contains one of these
 ";
 
 impl Arguments {
-    pub(super) fn parse(mut words: Vec<String>) -> Result<Self, String> {
-        let mut takes = |flag: &str| {
-            let before = words.len();
-            words.retain(|word| word != flag);
-            words.len() < before
-        };
-        // `cargo bench` passes the last one.
-        let [is_quick, check, write, _] =
-            ["--quick", "--check", "--write", "--bench"].map(&mut takes);
-        if let Some(flag) = words.iter().find(|word| word.starts_with('-')) {
-            return Err(format!("unknown argument `{flag}`\n\n{USAGE}"));
+    pub(super) fn parse(words: Vec<String>) -> Result<Self, String> {
+        let mut is_quick = false;
+        let mut check = false;
+        let mut write = false;
+        let mut filters = Vec::new();
+        for word in words {
+            match &*word {
+                "--quick" => is_quick = true,
+                "--check" => check = true,
+                "--write" => write = true,
+                "--bench" => {} // `cargo bench` passes it
+                flag if flag.starts_with('-') => {
+                    return Err(format!("unknown argument `{flag}`\n\n{USAGE}"));
+                }
+                _ => filters.push(word),
+            }
         }
-        let effort = match is_quick {
-            true => Effort::Quick,
-            false if !cfg!(debug_assertions) => Effort::Full,
-            false if write => return Err("--write needs an optimised build".into()),
-            false => Effort::Trial,
+        let is_optimised = !cfg!(debug_assertions);
+        let effort = if is_quick {
+            Effort::Quick
+        } else if is_optimised {
+            Effort::Full
+        } else if write {
+            return Err("--write needs an optimised build".into());
+        } else {
+            Effort::Trial
         };
         Ok(Self {
             effort,
             check,
             write,
-            filters: words,
+            filters,
         })
     }
 
@@ -88,8 +97,8 @@ pub const CHILD: &str = "--child";
 
 /// Returns this program as a child process.
 pub fn child(asked: &[&str]) -> Result<Command, String> {
-    let program =
-        env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
+    let program = env::current_exe();
+    let program = program.map_err(|error| format!("the path of this program: {error}"))?;
     let mut command = Command::new(program);
     command.arg(CHILD).args(asked);
     Ok(command)

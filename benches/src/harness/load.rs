@@ -10,121 +10,179 @@ use super::machine;
 /// The CPUs that others may use. The daemons of an idle machine use less than a tenth of it.
 const MOST: f64 = 0.1;
 
-/// The CPU times at the start of a run.
-pub struct Load([String; 2]);
+/// The CPU times at the start of a run: the texts of /proc/stat and /proc/self/stat.
+pub struct Load {
+    machine: String,
+    process: String,
+}
+
+/// What the CPUs did since boot, in ticks.
+#[derive(Debug)]
+struct Ticks {
+    all: f64,
+    used: f64,
+    /// What the hypervisor gave to others.
+    stolen: f64,
+    /// What this process and its children used.
+    own: f64,
+    cpus: f64,
+}
 
 impl Load {
     /// Begins the measurement.
     pub fn start() -> Self {
-        Self(
-            ["/proc/stat", "/proc/self/stat"]
-                .map(|path| fs::read_to_string(path).unwrap_or_default()),
-        )
+        Self {
+            machine: fs::read_to_string("/proc/stat").unwrap_or_default(),
+            process: fs::read_to_string("/proc/self/stat").unwrap_or_default(),
+        }
     }
 
     /// Returns what others used since the start, if it was much. Nothing is known in an emulator,
     /// whose files are those of another system.
     pub fn others(&self) -> Option<String> {
         if machine::is_emulated() {
-            None
-        } else {
-            others(&self.0, &Self::start().0)
+            return None;
         }
+        self.others_until(&Self::start())
+    }
+
+    fn others_until(&self, end: &Self) -> Option<String> {
+        let start = self.ticks()?;
+        let end = end.ticks()?;
+        let all = end.all - start.all;
+        let used = end.used - start.used;
+        let own = end.own - start.own;
+        let stolen = end.stolen - start.stolen;
+        let cpus = end.cpus;
+        // Each of the counts is rounded.
+        let others = (used - own - 2.0).max(0.0) / all * cpus;
+        let stolen = stolen / all * cpus;
+        // An interval without a tick gives no number.
+        if (others + stolen).is_nan() || others + stolen <= MOST {
+            return None;
+        }
+        Some(format!(
+            "others used {others:.1} of {cpus} CPUs, the hypervisor {stolen:.1}: on an idle machine \
+             figures can be half or double"
+        ))
+    }
+
+    fn ticks(&self) -> Option<Ticks> {
+        let lines = self.machine.lines();
+        let cpus = lines.filter(|line| line.starts_with("cpu")).count();
+        // The ticks of guests, which follow, are among those of programs.
+        let all = numbers(self.machine.lines().next()?);
+        let [program, nice, system, idle, wait, interrupts, soft, stolen] = *all.first_chunk()?;
+        let used = program + nice + system + interrupts + soft;
+        // Before it is the name of the program, which can have spaces and numbers.
+        let (_, after_name) = self.process.rsplit_once(')')?;
+        let own = numbers(after_name);
+        Some(Ticks {
+            all: used + idle + wait + stolen,
+            used,
+            stolen,
+            own: own.get(10..14)?.iter().sum(),
+            // The first line has the sum of all CPUs.
+            cpus: cpus as f64 - 1.0,
+        })
     }
 }
 
-/// Compares the texts at the start and at the end of a run.
-fn others(start: &[String; 2], end: &[String; 2]) -> Option<String> {
-    let (start, end) = (ticks(start)?, ticks(end)?);
-    let [all, used, stolen, own] = [0, 1, 2, 3].map(|at| end[at] - start[at]);
-    let cpus = end[4];
-    // Each of the counts is rounded.
-    let others = (used - own - 2.0).max(0.0) / all * cpus;
-    let stolen = stolen / all * cpus;
-    (others + stolen > MOST).then(|| {
-        format!(
-            "others used {others:.1} of {cpus} CPUs, the hypervisor {stolen:.1}: on an idle machine \
-             figures can be half or double"
-        )
-    })
-}
-
-/// Returns the ticks since boot: all, those in use, those that the hypervisor gave to others, and
-/// those of this process and its children; and the number of CPUs.
-fn ticks([machine, own]: &[String; 2]) -> Option<[f64; 5]> {
-    let numbers = |text: &str| -> Vec<f64> {
-        text.split_whitespace()
-            .filter_map(|number| number.parse().ok())
-            .collect()
-    };
-    let cpus = machine
-        .lines()
-        .filter(|line| line.starts_with("cpu"))
-        .count() as f64
-        - 1.0;
-    // The ticks of guests, which follow, are among those of programs.
-    let [program, nice, system, idle, wait, interrupts, soft, stolen] =
-        *numbers(machine.lines().next()?).first_chunk()?;
-    let used = program + nice + system + interrupts + soft;
-    // Before it is the name of the program, which can have spaces and numbers.
-    let own = numbers(own.rsplit_once(')')?.1);
-    let own = own.get(10..14)?.iter().sum();
-    Some([used + idle + wait + stolen, used, stolen, own, cpus])
+/// Returns the numbers among the words of a text.
+fn numbers(text: &str) -> Vec<f64> {
+    let words = text.split_whitespace();
+    words.filter_map(|word| word.parse().ok()).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Load, others, ticks};
+    use super::Load;
 
-    /// Returns the texts of a machine with two CPUs, with these ticks since its boot.
-    fn texts([user, idle, stolen, own]: [u32; 4]) -> [String; 2] {
+    /// Ticks since the boot of a machine with two CPUs.
+    #[derive(Clone, Copy)]
+    struct Passed {
+        user: u32,
+        idle: u32,
+        stolen: u32,
+        own: u32,
+    }
+
+    fn load(ticks: Passed) -> Load {
+        let Passed {
+            user,
+            idle,
+            stolen,
+            own,
+        } = ticks;
         let cpus =
             format!("cpu  {user} 0 0 {idle} 0 0 0 {stolen} 0 0\ncpu0 1 2\ncpu1 3 4\nintr 5\n");
-        [
-            cpus,
-            format!("7 (a (1 2) b) R 1 7 7 0 -1 4194304 8 9 0 0 {own} 0 0 0 20 0 1 0 33\n"),
-        ]
+        Load {
+            machine: cpus,
+            process: format!(
+                "7 (a (1 2) b) R 1 7 7 0 -1 4194304 8 9 0 0 {own} 0 0 0 20 0 1 0 33\n"
+            ),
+        }
     }
 
     #[test]
     fn a_busy_machine_is_reported_and_an_idle_one_is_not() {
-        let start = [1000, 2000, 30, 4];
-        for (passed, report) in [
+        let start = load(Passed {
+            user: 1000,
+            idle: 2000,
+            stolen: 30,
+            own: 4,
+        });
+        for (user, idle, stolen, own, report) in [
             // Of two CPUs and 100 s, this process uses 100 s.
-            ([10_000, 10_000, 0, 10_000], None),
-            ([10_300, 9_700, 0, 10_000], None),
+            (10_000, 10_000, 0, 10_000, None),
+            (10_300, 9_700, 0, 10_000, None),
             (
-                [12_002, 7_998, 0, 10_000],
+                12_002,
+                7_998,
+                0,
+                10_000,
                 Some("others used 0.2 of 2 CPUs, the hypervisor 0.0"),
             ),
             (
-                [20_000, 0, 0, 10_000],
+                20_000,
+                0,
+                0,
+                10_000,
                 Some("others used 1.0 of 2 CPUs, the hypervisor 0.0"),
             ),
             (
-                [10_000, 5_000, 5_000, 10_000],
+                10_000,
+                5_000,
+                5_000,
+                10_000,
                 Some("others used 0.0 of 2 CPUs, the hypervisor 0.5"),
             ),
             // A run of a tenth of a second, in which a daemon had a tick.
-            ([11, 9, 0, 10], None),
-            ([0; 4], None),
+            (11, 9, 0, 10, None),
+            (0, 0, 0, 0, None),
         ] {
-            let end = [0, 1, 2, 3].map(|at| start[at] + passed[at]);
-            let text = others(&texts(start), &texts(end)).unwrap_or_default();
-            assert!(
-                text.starts_with(report.unwrap_or_default()) && text.is_empty() == report.is_none(),
-                "{text}"
-            );
+            let end = load(Passed {
+                user: 1000 + user,
+                idle: 2000 + idle,
+                stolen: 30 + stolen,
+                own: 4 + own,
+            });
+            let text = start.others_until(&end);
+            let begin = text.as_deref().and_then(|text| text.split(": ").next());
+            assert_eq!(begin, report);
         }
-        assert!(others(&texts(start), &["cpu".into(), String::new()]).is_none());
+        let unreadable = Load {
+            machine: "cpu".into(),
+            process: String::new(),
+        };
+        assert!(start.others_until(&unreadable).is_none());
     }
 
     #[test]
     fn this_machine_counts_its_cpus_and_this_process() {
-        let [all, used, _, own, cpus] = ticks(&Load::start().0).expect("Linux has these files");
-        assert!(
-            all > used && used >= own && cpus >= 1.0,
-            "{all} {used} {own} {cpus}"
-        );
+        let ticks = Load::start().ticks().expect("Linux has these files");
+        assert!(ticks.all > ticks.used, "{ticks:?}");
+        assert!(ticks.used >= ticks.own, "{ticks:?}");
+        assert!(ticks.cpus >= 1.0, "{ticks:?}");
     }
 }

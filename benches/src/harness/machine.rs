@@ -18,26 +18,17 @@ pub fn describe() -> String {
 }
 
 fn describe_in(emulator: Option<&str>) -> String {
-    let read = |path| {
-        fs::read_to_string(path)
-            .unwrap_or_else(|_| "unknown".into())
-            .trim()
-            .to_owned()
-    };
-    let kernel = read("/proc/sys/kernel/osrelease");
-    let (libc, compiler) = (libc(), env!("BENCHES_COMPILER"));
-    let [cpu, kernel, source] = if emulator == Some("user") {
+    let mut cpu = cpu(&read("/proc/cpuinfo"));
+    let mut kernel = read("/proc/sys/kernel/osrelease");
+    let mut source = read("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    if emulator == Some("user") {
         // /proc and /sys are the host's.
-        let kernel = format!("{kernel}, of the machine that runs QEMU");
-        [
-            format!("QEMU's user mode ({ARCH})"),
-            kernel,
-            "none: QEMU's vDSO makes system calls".into(),
-        ]
-    } else {
-        let source = read("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-        [cpu(&read("/proc/cpuinfo")), kernel, source]
-    };
+        cpu = format!("QEMU's user mode ({ARCH})");
+        kernel += ", of the machine that runs QEMU";
+        source = "none: QEMU's vDSO makes system calls".into();
+    }
+    let libc = libc();
+    let compiler = env!("BENCHES_COMPILER");
     let emulated = match emulator {
         Some(_) => "- emulated by QEMU: only ratios within a table mean something\n",
         None => "",
@@ -48,35 +39,39 @@ fn describe_in(emulator: Option<&str>) -> String {
     )
 }
 
+/// Returns the text of a file, or `unknown`.
+fn read(path: &str) -> String {
+    match fs::read_to_string(path) {
+        Ok(text) => text.trim().to_owned(),
+        Err(_) => "unknown".into(),
+    }
+}
+
+/// Returns a field of the text of /proc/cpuinfo.
+fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
+    let line = info.lines().find(|line| line.starts_with(name))?;
+    let (_, value) = line.split_once(':')?;
+    Some(value.trim())
+}
+
 /// Returns the CPU's name in the text of /proc/cpuinfo.
 fn cpu(info: &str) -> String {
-    let field = |name| {
-        let line = info.lines().find(|line| line.starts_with(name))?;
-        Some(line.split_once(':')?.1.trim())
-    };
     // arm kernels print numbers instead of a name.
-    let model = field("model name")
-        .or_else(|| field("CPU part"))
-        .unwrap_or("unknown");
+    let model = field(info, "model name").or(field(info, "CPU part"));
+    let mut text = format!("{} ({ARCH}", model.unwrap_or("unknown"));
     // x86 prints both. Many models have the same name.
-    let number = |name| {
-        field(name)
-            .map(|number| format!(", {} {number}", name.trim_start_matches("cpu ").trim_end()))
-    };
-    let numbers = ["cpu family", "model\t"]
-        .into_iter()
-        .filter_map(number)
-        .collect::<String>();
-    let is_guest =
-        field("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
-    format!(
-        "{model} ({ARCH}{numbers}){}",
-        if is_guest {
-            ", in a virtual machine"
-        } else {
-            ""
-        }
-    )
+    if let Some(family) = field(info, "cpu family") {
+        text += &format!(", family {family}");
+    }
+    if let Some(number) = field(info, "model\t") {
+        text += &format!(", model {number}");
+    }
+    text.push(')');
+    let flags = field(info, "flags").unwrap_or_default();
+    if flags.split(' ').any(|flag| flag == "hypervisor") {
+        text += ", in a virtual machine";
+    }
+    text
 }
 
 /// Returns the C library of this program.
@@ -100,23 +95,24 @@ mod tests {
     #[test]
     fn the_facts_are_of_the_machine_that_runs_the_program() {
         let info = std::fs::read_to_string("/proc/cpuinfo").unwrap();
-        let (native, emulated) = (describe_in(None), describe_in(Some("user")));
+        let native = describe_in(None);
+        let emulated = describe_in(Some("user"));
         assert!(
             native.contains(&format!("- CPU: {}\n", cpu(&info))),
             "{native}"
         );
-        assert!(
-            !emulated.contains(&cpu(&info)) && emulated.contains("- clock source: none"),
-            "{emulated}"
-        );
+        assert!(!emulated.contains(&cpu(&info)), "{emulated}");
+        assert!(emulated.contains("- clock source: none"), "{emulated}");
+    }
+
+    #[test]
+    fn a_cpu_is_named_as_its_architecture_names_it() {
         let arch = std::env::consts::ARCH;
-        let guest = "processor\t: 0\ncpu family\t: 6\nmodel\t\t: 207\nmodel name\t: QEMU Virtual CPU\nflags\t\t: fpu hypervisor\n";
-        let expected =
-            format!("QEMU Virtual CPU ({arch}, family 6, model 207), in a virtual machine");
-        assert_eq!(cpu(guest), expected);
-        assert_eq!(
-            cpu("processor\t: 0\nCPU part\t: 0xd07\n"),
-            format!("0xd07 ({arch})")
-        );
+        let x86 = "processor\t: 0\ncpu family\t: 6\nmodel\t\t: 207\n\
+                   model name\t: QEMU Virtual CPU\nflags\t\t: fpu hypervisor\n";
+        let name = format!("QEMU Virtual CPU ({arch}, family 6, model 207), in a virtual machine");
+        assert_eq!(cpu(x86), name);
+        let arm = "processor\t: 0\nCPU part\t: 0xd07\n";
+        assert_eq!(cpu(arm), format!("0xd07 ({arch})"));
     }
 }

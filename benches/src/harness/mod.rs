@@ -1,8 +1,8 @@
 //! Measures the contenders of a row in interleaved batches.
 
 mod assembly;
-pub mod bars;
 pub mod command;
+pub mod limits;
 pub mod load;
 pub mod machine;
 pub mod report;
@@ -28,8 +28,7 @@ pub fn main(
     let arguments: Vec<String> = env::args().skip(1).collect();
     let result = match arguments.split_first() {
         Some((first, asked)) if first == CHILD => child(asked).map(|()| ExitCode::SUCCESS),
-        _ => Arguments::parse(arguments)
-            .and_then(|arguments| parent(&arguments)?.finish(&arguments, &load)),
+        _ => run(arguments, parent, &load),
     };
     result.unwrap_or_else(|error| {
         eprintln!("{error}");
@@ -37,17 +36,26 @@ pub fn main(
     })
 }
 
+fn run(
+    words: Vec<String>,
+    parent: impl FnOnce(&Arguments) -> Result<Report, String>,
+    load: &Load,
+) -> Result<ExitCode, String> {
+    let arguments = Arguments::parse(words)?;
+    let report = parent(&arguments)?;
+    report.finish(&arguments, load)
+}
+
 /// Returns the middle value, or the mean of the two middle values; NaN of none.
 pub fn median(values: &[f64]) -> f64 {
+    if values.is_empty() {
+        return f64::NAN;
+    }
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
-    match (
-        values.get(values.len().saturating_sub(1) / 2),
-        values.get(values.len() / 2),
-    ) {
-        (Some(low), Some(high)) => f64::midpoint(*low, *high),
-        _ => f64::NAN,
-    }
+    let low = values[(values.len() - 1) / 2];
+    let high = values[values.len() / 2];
+    f64::midpoint(low, high)
 }
 
 /// A row of a table: contenders, which are ways to the same answer.
@@ -171,41 +179,66 @@ const BATCH: Duration = Duration::from_micros(50);
 pub fn measure(contenders: &[Contender], spacing: Spacing, rounds: usize) -> Vec<f64> {
     let empty = Contender::new("", || ());
     let contenders: Vec<&Contender> = contenders.iter().chain([&empty]).collect();
-    let calls: Vec<u64> = contenders
-        .iter()
-        .map(|contender| calls_of_batch(contender, spacing))
-        .collect();
-    let mut fastest = vec![[f64::INFINITY; 2]; contenders.len()];
+    let calls = contenders.iter().map(|one| calls_of_batch(one, spacing));
+    let calls: Vec<u64> = calls.collect();
+    let mut fastest = vec![Fastest::default(); contenders.len()];
     for round in 0..rounds {
         for turn in 0..contenders.len() {
             let at = (round + turn) % contenders.len();
             let layout = round / contenders.len() % contenders[at].loops.len();
             let time = contenders[at].time(layout, spacing, calls[at]);
-            let half = &mut fastest[at][layout % 2];
-            *half = half.min(time.as_secs_f64() * 1e9 / calls[at] as f64);
+            let nanos = time.as_secs_f64() * 1e9 / calls[at] as f64;
+            fastest[at].add(layout, nanos);
         }
     }
-    let both = |[even, odd]: [f64; 2]| even.min(odd);
-    let fences = fastest
-        .pop()
-        .map(both)
-        .filter(|_| spacing == Spacing::Isolated)
-        .unwrap_or(0.0);
-    let control = fastest.last().copied().into_iter().flatten();
-    fastest
-        .iter()
-        .copied()
-        .map(both)
-        .chain(control)
-        .map(|nanos| nanos - fences)
-        .collect()
+    let fences = match fastest.pop() {
+        Some(empty) if spacing == Spacing::Isolated => empty.both(),
+        _ => 0.0,
+    };
+    let mut nanos: Vec<f64> = fastest.iter().map(|one| one.both() - fences).collect();
+    if let Some(last) = fastest.last() {
+        nanos.push(last.even - fences);
+        nanos.push(last.odd - fences);
+    }
+    nanos
+}
+
+/// The fastest batch of a contender, from the loops at even and at odd places.
+#[derive(Clone, Copy)]
+struct Fastest {
+    even: f64,
+    odd: f64,
+}
+
+impl Default for Fastest {
+    fn default() -> Self {
+        Self {
+            even: f64::INFINITY,
+            odd: f64::INFINITY,
+        }
+    }
+}
+
+impl Fastest {
+    fn add(&mut self, layout: usize, nanos: f64) {
+        let half = if layout % 2 == 0 {
+            &mut self.even
+        } else {
+            &mut self.odd
+        };
+        *half = half.min(nanos);
+    }
+
+    fn both(self) -> f64 {
+        self.even.min(self.odd)
+    }
 }
 
 /// Returns how many calls fill a batch three times in a row. The first ones are the warm-up.
 fn calls_of_batch(contender: &Contender, spacing: Spacing) -> u64 {
-    let is_long = |&calls: &u64| (0..3).all(|_| contender.time(0, spacing, calls) >= BATCH);
-    (0..u64::BITS)
-        .map(|power| 1 << power)
-        .find(is_long)
-        .unwrap_or(1)
+    let mut calls = 1;
+    while (0..3).any(|_| contender.time(0, spacing, calls) < BATCH) {
+        calls *= 2;
+    }
+    calls
 }

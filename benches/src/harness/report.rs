@@ -11,7 +11,7 @@ use crate::pages::{self, Table};
 pub struct Report {
     /// In the order in which they are printed.
     pub tables: Vec<Table>,
-    /// A line for each bar that is missed.
+    /// A line for each limit that is missed.
     pub missed: Vec<String>,
     pub notes: Vec<String>,
 }
@@ -19,16 +19,13 @@ pub struct Report {
 impl Report {
     /// Prints the report, renews the pages if the arguments ask for it, and returns the status.
     pub(super) fn finish(mut self, arguments: &Arguments, load: &Load) -> Result<ExitCode, String> {
-        let effort = if arguments.effort == Effort::Quick {
-            "- options: `--quick`\n"
-        } else {
-            ""
-        };
-        let others = load
-            .others()
-            .map(|others| format!("- busy: {others}\n"))
-            .unwrap_or_default();
-        let machine = machine::describe() + effort + &others;
+        let mut machine = machine::describe();
+        if arguments.effort == Effort::Quick {
+            machine += "- options: `--quick`\n";
+        }
+        if let Some(others) = load.others() {
+            machine += &format!("- busy: {others}\n");
+        }
         println!("{machine}");
         // A filter can leave a table without rows.
         self.tables.retain(|table| !table.rows.is_empty());
@@ -39,20 +36,23 @@ impl Report {
             println!("{line}");
         }
         if arguments.write {
-            // The pages have only the bars that are not met.
-            for table in &mut self.tables {
-                table
-                    .rows
-                    .retain(|row| row.last().is_none_or(|cell| cell != "met"));
-            }
-            let is_part = arguments.is_filtered();
-            let machine = Some(machine.as_str()).filter(|_| !is_part);
-            pages::write(&self.tables, machine, is_part).map_err(|error| error.to_string())?;
+            self.write(&machine, arguments.is_filtered())?;
         }
-        Ok(if arguments.check && !self.missed.is_empty() {
-            ExitCode::FAILURE
-        } else {
-            ExitCode::SUCCESS
-        })
+        if arguments.check && !self.missed.is_empty() {
+            return Ok(ExitCode::FAILURE);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Renews the pages. A part of the rows does not change what the page says of the machine.
+    fn write(&mut self, machine: &str, is_part: bool) -> Result<(), String> {
+        // The pages have only the limits that are not met.
+        for table in &mut self.tables {
+            table
+                .rows
+                .retain(|row| row.last().is_none_or(|cell| cell != "met"));
+        }
+        let machine = if is_part { None } else { Some(machine) };
+        pages::write(&self.tables, machine, is_part).map_err(|error| error.to_string())
     }
 }

@@ -19,22 +19,29 @@ const TRIES: usize = 5;
 #[derive(Default)]
 pub struct Samples(BTreeMap<[String; 3], Vec<f64>>);
 
+/// Splits what a child process is asked for into the number of rounds and the names of rows.
+pub(crate) fn parse(asked: &[String]) -> Result<(usize, &[String]), String> {
+    let Some((rounds, names)) = asked.split_first() else {
+        return Err("the number of rounds is missing".into());
+    };
+    match rounds.parse() {
+        Ok(number) => Ok((number, names)),
+        Err(error) => Err(format!("{rounds}: {error}")),
+    }
+}
+
 /// Measures the rows that `asked` names, and prints the nanoseconds. A child process does this.
 pub fn print(rows: &[Row], asked: &[String]) -> Result<(), String> {
-    let (rounds, names) = asked
-        .split_first()
-        .ok_or("the number of rounds is missing")?;
-    let rounds = rounds
-        .parse()
-        .map_err(|error| format!("{rounds}: {error}"))?;
-    for row in rows.iter().filter(|row| names.contains(&row.name)) {
-        let names = row
-            .contenders
-            .iter()
-            .map(|contender| contender.name)
-            .chain(CONTROL);
+    let (rounds, names) = parse(asked)?;
+    for row in rows {
+        if !names.contains(&row.name) {
+            continue;
+        }
+        let mut contenders: Vec<&str> = row.contenders.iter().map(|one| one.name).collect();
+        contenders.extend(CONTROL);
         for spacing in Spacing::ALL {
-            for (name, nanos) in names.clone().zip(measure(&row.contenders, spacing, rounds)) {
+            let nanos = measure(&row.contenders, spacing, rounds);
+            for (name, nanos) in contenders.iter().zip(nanos) {
                 println!("{}\t{}\t{name}\t{nanos}", row.name, spacing.name());
             }
         }
@@ -101,9 +108,8 @@ impl Samples {
     }
 
     pub fn of(&self, row: &str, spacing: Spacing, contender: &str) -> Option<&[f64]> {
-        self.0
-            .get(&[row, spacing.name(), contender].map(str::to_string))
-            .map(Vec::as_slice)
+        let key = [row, spacing.name(), contender].map(str::to_string);
+        self.0.get(&key).map(Vec::as_slice)
     }
 
     pub fn nanos(&self, row: &str, spacing: Spacing, contender: &str) -> Option<f64> {
@@ -113,54 +119,58 @@ impl Samples {
     /// Returns the median of the ratios within each process. In an emulator an isolated call can
     /// cost less than its fence, which gives no ratio.
     pub fn ratio(&self, row: &str, spacing: Spacing, [one, other]: [&str; 2]) -> Option<f64> {
-        let (ones, others) = (self.of(row, spacing, one)?, self.of(row, spacing, other)?);
-        let pairs = ones
-            .iter()
-            .zip(others)
-            .filter(|(one, other)| **one > 0.0 && **other > 0.0);
-        let ratios: Vec<f64> = pairs.map(|(one, other)| one / other).collect();
-        Some(median(&ratios)).filter(|_| ratios.len() * 2 > ones.len())
+        let ones = self.of(row, spacing, one)?;
+        let others = self.of(row, spacing, other)?;
+        let mut ratios = Vec::new();
+        for (one, other) in ones.iter().zip(others) {
+            if *one > 0.0 && *other > 0.0 {
+                ratios.push(one / other);
+            }
+        }
+        if ratios.len() * 2 <= ones.len() {
+            return None;
+        }
+        Some(median(&ratios))
     }
 
     /// Returns the nanoseconds of an isolated call with so many decimals.
     pub fn isolated(&self, row: &str, contender: &str, decimals: usize) -> Option<String> {
-        self.nanos(row, Spacing::Isolated, contender)
-            .map(|nanos| format!("{nanos:.decimals$}"))
+        let nanos = self.nanos(row, Spacing::Isolated, contender)?;
+        Some(format!("{nanos:.decimals$}"))
     }
 
     /// Returns the nanoseconds in both spacings. In an emulator they can be negative.
     pub fn both(&self, row: &str, contender: &str, decimals: usize) -> Option<String> {
+        let isolated = self.isolated(row, contender, decimals)?;
         let back_to_back = self.nanos(row, Spacing::BackToBack, contender)?;
-        Some(format!(
-            "{}, {back_to_back:.decimals$}",
-            self.isolated(row, contender, decimals)?
-        ))
+        Some(format!("{isolated}, {back_to_back:.decimals$}"))
     }
 
     /// Returns how much the ratio of the same call measured twice differs from 1.
     pub fn noise(&self, row: &str, spacing: Spacing) -> Option<f64> {
-        self.ratio(row, spacing, CONTROL)
-            .map(|ratio| (1.0 - ratio).abs())
+        let ratio = self.ratio(row, spacing, CONTROL)?;
+        Some((1.0 - ratio).abs())
     }
 
-    /// Returns the text of a ratio in both spacings. A ratio is `noisy` if the noise exceeds a
-    /// third of its difference from 1, or 1 %.
+    /// Returns the text of a ratio in both spacings, or `None` if neither was measured.
     pub fn cell(&self, row: &str, pair: [&str; 2]) -> Option<String> {
-        let text = |spacing| {
-            let ratio = self.ratio(row, spacing, pair)?;
-            let is_clear = self.noise(row, spacing)? <= (1.0 - ratio).abs().max(0.03) / 3.0;
-            Some(if is_clear {
-                format!("{ratio:.3}")
-            } else {
-                "noisy".into()
-            })
-        };
-        let texts = Spacing::ALL.map(text);
-        let is_measured = texts.iter().any(Option::is_some);
-        is_measured.then(|| {
-            texts
-                .map(|text| text.unwrap_or_else(|| "-".into()))
-                .join(", ")
-        })
+        let texts = Spacing::ALL.map(|spacing| self.text(row, spacing, pair));
+        if texts == [None, None] {
+            return None;
+        }
+        let texts = texts.map(|text| text.unwrap_or_else(|| "-".into()));
+        Some(texts.join(", "))
+    }
+
+    /// Returns the text of a ratio. It is `noisy` if the noise exceeds a third of its difference
+    /// from 1, or 1 %.
+    fn text(&self, row: &str, spacing: Spacing, pair: [&str; 2]) -> Option<String> {
+        let ratio = self.ratio(row, spacing, pair)?;
+        let noise = self.noise(row, spacing)?;
+        let difference = (1.0 - ratio).abs().max(0.03);
+        if noise > difference / 3.0 {
+            return Some("noisy".into());
+        }
+        Some(format!("{ratio:.3}"))
     }
 }
