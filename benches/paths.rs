@@ -1,4 +1,4 @@
-//! `cargo bench --bench paths`: each call through the vDSO, by libc, by std and by the system call.
+//! `cargo bench --bench paths`: each call through the vDSO, through libc, through std and through the system call.
 //!
 //! The program ends with status 1 if the path through the vDSO is not faster than the system call
 //! although the doctor proves that it stays in user space.
@@ -35,30 +35,43 @@ const CLOCKS: [(&str, ClockId); 6] = [
 /// criterion's loops have no fences.
 const SPACING: Spacing = Spacing::BackToBack;
 
-/// Returns the names of the groups, the reads that the doctor checks, and the contenders.
-fn groups() -> Vec<(String, Call, Row)> {
-    let resolution = ClockId::MONOTONIC;
-    let calls = [
-        (Call::Time, calls::time()),
-        (Call::Gettimeofday, calls::gettimeofday()),
-        (
-            Call::ClockGetres(resolution),
-            calls::clock_getres("MONOTONIC", resolution),
-        ),
-        (Call::Getcpu, calls::getcpu()),
-    ];
-    let calls = calls
-        .into_iter()
-        .map(|(read, row)| (read.function().into(), read, row));
-    let clocks = CLOCKS.into_iter().map(|(name, clock)| {
-        let row = calls::clock_gettime(name, clock);
-        (
-            format!("clock_gettime/{name}"),
-            Call::ClockGettime(clock),
+/// A call that criterion measures.
+struct Group {
+    name: String,
+    /// What the doctor checks.
+    call: Call,
+    row: Row,
+}
+
+impl Group {
+    fn new(call: Call, row: Row) -> Self {
+        Self {
+            name: call.function().into(),
+            call,
             row,
-        )
-    });
-    calls.chain(clocks).collect()
+        }
+    }
+}
+
+fn groups() -> Vec<Group> {
+    let clock = ClockId::MONOTONIC;
+    let mut groups = vec![
+        Group::new(Call::Time, calls::time()),
+        Group::new(Call::Gettimeofday, calls::gettimeofday()),
+        Group::new(
+            Call::ClockGetres(clock),
+            calls::clock_getres("MONOTONIC", clock),
+        ),
+        Group::new(Call::Getcpu, calls::getcpu()),
+    ];
+    for (name, clock) in CLOCKS {
+        groups.push(Group {
+            name: format!("clock_gettime/{name}"),
+            call: Call::ClockGettime(clock),
+            row: calls::clock_gettime(name, clock),
+        });
+    }
+    groups
 }
 
 /// Adds the nanoseconds of each contender's calls, one value for each loop that criterion asks for.
@@ -84,43 +97,41 @@ fn measure(criterion: &mut Criterion, samples: &mut Samples, name: &str, row: &R
 
 /// Prints the ratios of this run. Returns a line for each call that is too slow.
 fn report(samples: &Samples) -> Vec<String> {
-    let mut table = Table::new(
-        "paths",
-        [
-            "group",
-            "vdso-time / system call",
-            "vdso-time / libc",
-            "answered in",
-        ],
-    );
-    let (mut slow, mut findings) = (Vec::new(), Vec::new());
-    for (group, read, _) in groups() {
-        // `cargo bench -- --test` runs each call once, and a filter leaves some out.
-        let is_measured = samples
-            .of(&group, SPACING, OURS)
-            .is_some_and(|nanos| nanos.len() > 5);
-        let median = |name| samples.nanos(&group, SPACING, name).filter(|_| is_measured);
-        let (Some(vdso), Some(syscall)) = (median(OURS), median(SYSCALL)) else {
+    let head = [
+        "group",
+        "vdso-time / system call",
+        "vdso-time / libc",
+        "answered in",
+    ];
+    let mut table = Table::new("paths", head);
+    let mut slow = Vec::new();
+    let mut findings = Vec::new();
+    for Group { name, call, .. } in groups() {
+        if !is_measured(samples, &name) {
+            continue;
+        }
+        let nanos = |contender| samples.nanos(&name, SPACING, contender);
+        let (Some(vdso), Some(syscall)) = (nanos(OURS), nanos(SYSCALL)) else {
             continue;
         };
-        let finding = vdso_doctor::check(&[read]).err();
-        let location = finding
-            .as_ref()
-            .map_or(Location::UserSpace, |finding| finding.location);
+        let mut location = Location::UserSpace;
+        if let Err(finding) = vdso_doctor::check(&[call]) {
+            location = finding.location;
+            findings.push(format!("{name}: {finding}"));
+        }
         if location == Location::UserSpace && vdso >= syscall {
             slow.push(format!(
-                "{group}: {vdso:.1} ns by the vDSO, {syscall:.1} ns by the system call"
+                "{name}: {vdso:.1} ns through the vDSO, {syscall:.1} ns through the system call"
             ));
         }
-        findings.extend(finding.map(|finding| format!("{group}: {finding}")));
         let location = match location {
             Location::UserSpace => "user space",
             Location::Kernel => "the kernel",
             _ => "unknown",
         };
-        let ratios =
-            [Some(syscall), median("libc")].map(|other| Some(format!("{:.3}", vdso / other?)));
-        table.add(&group, ratios.into_iter().chain([Some(location.into())]));
+        let ratio = |other: f64| format!("{:.3}", vdso / other);
+        let libc = nanos("libc").map(ratio);
+        table.add(&name, [Some(ratio(syscall)), libc, Some(location.into())]);
     }
     if !table.rows.is_empty() {
         println!("{table}");
@@ -129,6 +140,15 @@ fn report(samples: &Samples) -> Vec<String> {
         println!("{finding}");
     }
     slow
+}
+
+/// Returns whether the group has figures: `cargo bench -- --test` runs each call once, and a filter
+/// leaves some out.
+fn is_measured(samples: &Samples, group: &str) -> bool {
+    match samples.of(group, SPACING, OURS) {
+        Some(nanos) => nanos.len() > 5,
+        None => false,
+    }
 }
 
 /// Returns criterion with the options of the command line. The whole run takes some minutes; in an
@@ -154,9 +174,10 @@ fn criterion() -> Criterion {
 }
 
 fn main() -> ExitCode {
-    let (load, mut criterion) = (Load::start(), criterion());
+    let load = Load::start();
+    let mut criterion = criterion();
     let mut samples = Samples::default();
-    for (name, _, row) in groups() {
+    for Group { name, row, .. } in groups() {
         measure(&mut criterion, &mut samples, &name, &row);
     }
     criterion.final_summary();

@@ -59,7 +59,8 @@ fn each_call<const STEPS: u32, M: Measurement>(measurement: &M) -> f64 {
 }
 
 fn batch<const STEPS: u32>() -> f64 {
-    let (start, mut value) = (Instant::now(), 3);
+    let start = Instant::now();
+    let mut value = 3;
     for _ in 0..CALLS {
         value = routine::<STEPS>(value);
     }
@@ -80,15 +81,20 @@ fn row<const STEPS: u32>(counter: Option<&CounterTime>, rounds: usize) -> Vec<f6
         nanos
     };
     let rounds: Vec<Vec<f64>> = (0..rounds).map(round).collect();
-    let of = |at: usize| median(&rounds.iter().map(|round| round[at]).collect::<Vec<_>>());
-    (0..rounds[0].len()).map(of).collect()
+    let mut medians = Vec::new();
+    for at in 0..rounds[0].len() {
+        let nanos: Vec<f64> = rounds.iter().map(|round| round[at]).collect();
+        medians.push(median(&nanos));
+    }
+    medians
 }
 
 fn report(arguments: &Arguments) -> Report {
     let counter = CounterTime::new()
         .map_err(|status| eprintln!("{COUNTER}: {status}"))
         .ok();
-    let (counter, rounds) = (counter.as_ref(), arguments.effort.choose(1, 201, 2001));
+    let counter = counter.as_ref();
+    let rounds = arguments.effort.choose(1, 201, 2001);
     let rows = [
         row::<2>(counter, rounds),
         row::<3>(counter, rounds),

@@ -89,7 +89,8 @@ fn child(asked: &[String]) -> Result<(), String> {
     if asked.iter().any(|name| name == REFUSED) {
         return samples::print(&[slow_reads::refused()], asked);
     }
-    let rows: Vec<Row> = calls::rows().into_iter().chain([traced_row()]).collect();
+    let mut rows = calls::rows();
+    rows.push(traced_row());
     calls::settle();
     samples::print(&rows, asked)?;
     slow_reads::print(asked)
@@ -97,32 +98,37 @@ fn child(asked: &[String]) -> Result<(), String> {
 
 /// Measures rows, the refused clock in a process of its own.
 fn measure(samples: &mut Samples, asked: &[&str]) -> Result<(), String> {
-    let (refused, others): (Vec<_>, Vec<_>) = asked.iter().partition(|name| **name == REFUSED);
+    let mut others = asked.to_vec();
+    others.retain(|name| *name != REFUSED);
     samples.add_child(&others)?;
-    if refused.is_empty() {
-        Ok(())
-    } else {
-        samples.add_child(&[asked[0], REFUSED])
+    if others.len() < asked.len() {
+        samples.add_child(&[asked[0], REFUSED])?;
     }
+    Ok(())
 }
 
 fn parent(arguments: &Arguments) -> Result<Report, String> {
-    let rows = calls::rows()
-        .into_iter()
-        .map(|row| row.name)
-        .filter(|row| arguments.wants(row));
-    let slow = slow_reads::names()
-        .chain([REFUSED, TRACED])
-        .filter(|row| arguments.wants(row))
-        .map(String::from);
-    let (rows, slow): (Vec<_>, Vec<_>) = (rows.collect(), slow.collect());
-    let names = [rows.as_slice(), &slow].concat();
+    let mut calls = Vec::new();
+    let mut clocks = Vec::new();
+    for row in calls::rows() {
+        if !arguments.wants(&row.name) {
+            continue;
+        }
+        if COUNTERS.contains(&&*row.name) {
+            clocks.push(row.name);
+        } else {
+            calls.push(row.name);
+        }
+    }
+    let mut names = [calls.as_slice(), &clocks].concat();
+    for row in slow_reads::names().into_iter().chain([REFUSED, TRACED]) {
+        if arguments.wants(row) {
+            names.push(row.into());
+        }
+    }
     let is_noisy = |samples: &Samples, row: &str| limits::is_noisy(LIMITS, samples, row);
     let samples = Samples::collect(arguments, &names, measure, is_noisy)?;
     let (limits, missed) = limits::table("limits", LIMITS, &samples, arguments);
-    let (clocks, calls): (Vec<_>, Vec<_>) = rows
-        .iter()
-        .partition(|row| COUNTERS.contains(&row.as_str()));
     let nanos = |row: &str, contender| samples.isolated(row, contender, 1);
     let ratio = |row: &str, contender| match contender {
         NANOS => samples.both(row, OURS, 1),
@@ -146,19 +152,18 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
 /// Returns the reads that no segment answers at once, and the ratio to a read of the vDSO.
 fn slow_table(samples: &Samples) -> Table {
     const NAMES: [&str; 3] = [OURS, VDSO, RESTED];
-    let mut table = Table::new(
-        "slow",
-        [&["isolated, ns"], NAMES.as_slice(), &["/ clock_gettime"]].concat(),
-    );
-    for row in slow_reads::names().chain([REFUSED]) {
-        let ratio = Spacing::ALL.map(|spacing| samples.ratio(row, spacing, [OURS, VDSO]));
-        let ratio: Vec<String> = ratio
-            .into_iter()
-            .flatten()
-            .map(|ratio| format!("{ratio:.2}"))
-            .collect();
+    let [ours, vdso, rested] = NAMES;
+    let head = ["isolated, ns", ours, vdso, rested, "/ clock_gettime"];
+    let mut table = Table::new("slow", head);
+    for row in slow_reads::names().into_iter().chain([REFUSED]) {
+        let mut ratios = Vec::new();
+        for spacing in Spacing::ALL {
+            if let Some(ratio) = samples.ratio(row, spacing, [OURS, VDSO]) {
+                ratios.push(format!("{ratio:.2}"));
+            }
+        }
         let nanos = NAMES.map(|name| samples.isolated(row, name, 0));
-        table.add(row, nanos.into_iter().chain([Some(ratio.join(", "))]));
+        table.add(row, nanos.into_iter().chain([Some(ratios.join(", "))]));
     }
     table
 }
@@ -171,18 +176,25 @@ fn trace_table(samples: &Samples) -> Table {
         ["overhead, empty calls", "vdso-time-trace", "ftrace", "ns"],
     );
     for (site, published) in SITES {
-        let overhead = |spacing| {
-            let ratio = samples.ratio(TRACED, spacing, [site, BARE])?;
-            Some((samples.nanos(TRACED, spacing, BARE)? * (ratio - 1.0)).max(0.0))
+        let Some(isolated) = overhead(samples, site, Spacing::Isolated) else {
+            continue;
         };
-        if let [Some(isolated), Some(back_to_back)] = Spacing::ALL.map(overhead) {
-            let empty = samples.nanos(TRACED, Spacing::BackToBack, EMPTY);
-            let calls = empty.map(|empty| format!("{:.2}", back_to_back / empty));
-            let nanos = format!("{isolated:.2}, {back_to_back:.2}");
-            table.add(site, [calls, Some(published.into()), Some(nanos)]);
-        }
+        let Some(back_to_back) = overhead(samples, site, Spacing::BackToBack) else {
+            continue;
+        };
+        let empty = samples.nanos(TRACED, Spacing::BackToBack, EMPTY);
+        let calls = empty.map(|empty| format!("{:.2}", back_to_back / empty));
+        let nanos = format!("{isolated:.2}, {back_to_back:.2}");
+        table.add(site, [calls, Some(published.into()), Some(nanos)]);
     }
     table
+}
+
+/// Returns the nanoseconds that a traced site adds to the bare call.
+fn overhead(samples: &Samples, site: &str, spacing: Spacing) -> Option<f64> {
+    let ratio = samples.ratio(TRACED, spacing, [site, BARE])?;
+    let bare = samples.nanos(TRACED, spacing, BARE)?;
+    Some((bare * (ratio - 1.0)).max(0.0))
 }
 
 fn main() -> ExitCode {

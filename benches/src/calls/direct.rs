@@ -46,7 +46,8 @@ pub(super) fn contender(function: Option<VdsoFn>, clock: ClockId) -> Option<Cont
         // SAFETY: as above. A null pointer asks for the result only.
         VdsoFn::Time64(call) => Contender::new(DIRECT, move || keep(unsafe { call(null_mut()) })),
         VdsoFn::Getcpu(call) => Contender::new(DIRECT, move || {
-            let (mut cpu, mut node) = (0, 0);
+            let mut cpu = 0;
+            let mut node = 0;
             // SAFETY: as above. The third pointer may be null.
             assert!(
                 unsafe { call(&raw mut cpu, &raw mut node, null_mut()) } == 0,

@@ -9,7 +9,7 @@ pub mod slow_reads;
 use std::hint::black_box;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use vdso_time::vdso::Vdso;
+use vdso_time::vdso::{Functions, Vdso};
 use vdso_time::{ClockId, Route, syscall};
 use vdso_time_counter as counter;
 
@@ -53,58 +53,63 @@ pub const SYSCALL: &str = "system call";
 
 /// Returns the rows with `direct` as the last contender, where the vDSO has the function.
 pub fn rows() -> Vec<Row> {
-    let vdso = Vdso::locate()
-        .map(|vdso| vdso.functions())
-        .unwrap_or_default();
-    let on = |function, clock| move |row: Row| row.with(direct::contender(function, clock));
-    let gettime = CLOCKS
-        .iter()
-        .map(|&(name, clock)| on(vdso.clock_gettime, clock)(clock_gettime(name, clock)));
+    let vdso = match Vdso::locate() {
+        Ok(vdso) => vdso.functions(),
+        Err(_) => Functions::default(),
+    };
+    let mut rows = Vec::new();
+    for &(name, clock) in CLOCKS {
+        let direct = direct::contender(vdso.clock_gettime, clock);
+        rows.push(clock_gettime(name, clock).with(direct));
+    }
     // The other clocks have one of these resolutions.
-    let getres = CLOCKS[..2]
-        .iter()
-        .map(|&(name, clock)| on(vdso.clock_getres, clock)(clock_getres(name, clock)));
-    let others = [
-        on(vdso.gettimeofday, ClockId::REALTIME)(gettimeofday()),
-        // time() has the vDSO's clock_gettime where it has no time().
-        on(vdso.time, ClockId::REALTIME_COARSE)(time()),
-        syscall_time(),
-        on(vdso.getcpu, ClockId::REALTIME)(getcpu()),
-    ];
-    let counters = counters().map(on(vdso.clock_gettime, ClockId::MONOTONIC));
-    gettime
-        .chain(getres)
-        .chain(others)
-        .chain(counters)
-        .chain([time_now()])
-        .collect()
+    for &(name, clock) in &CLOCKS[..2] {
+        let direct = direct::contender(vdso.clock_getres, clock);
+        rows.push(clock_getres(name, clock).with(direct));
+    }
+    let direct = direct::contender(vdso.gettimeofday, ClockId::REALTIME);
+    rows.push(gettimeofday().with(direct));
+    // time() has the vDSO's clock_gettime where it has no time().
+    let direct = direct::contender(vdso.time, ClockId::REALTIME_COARSE);
+    rows.push(time().with(direct));
+    rows.push(syscall_time());
+    let direct = direct::contender(vdso.getcpu, ClockId::REALTIME);
+    rows.push(getcpu().with(direct));
+    for row in counters() {
+        let direct = direct::contender(vdso.clock_gettime, ClockId::MONOTONIC);
+        rows.push(row.with(direct));
+    }
+    rows.push(time_now());
+    rows
 }
 
 /// Returns a line for each function that the vDSO does not answer, and one about the counter.
 pub fn notes() -> Vec<String> {
     settle();
-    let slow = vdso_time::routes()
-        .functions()
-        .filter(|(_, route)| !matches!(route, Route::Vdso { .. }));
-    let counter = format!("counter: {}", counter::state().status);
-    slow.map(|(name, route)| format!("{name}: {route}"))
-        .chain([counter])
-        .collect()
+    let mut notes = Vec::new();
+    for (name, route) in vdso_time::routes().functions() {
+        if !matches!(route, Route::Vdso { .. }) {
+            notes.push(format!("{name}: {route}"));
+        }
+    }
+    notes.push(format!("counter: {}", counter::state().status));
+    notes
 }
 
 /// Returns the symbols that answer this process's calls, with their versions.
 pub fn symbols() -> Vec<(&'static str, &'static str)> {
-    let found = vdso_time::routes()
-        .functions()
-        .filter_map(|(_, route)| match route {
-            Route::Vdso {
-                symbol,
-                version: Some(version),
-                ..
-            } => Some((symbol, version)),
-            _ => None,
-        });
-    found.collect()
+    let mut symbols = Vec::new();
+    for (_, route) in vdso_time::routes().functions() {
+        if let Route::Vdso {
+            symbol,
+            version: Some(version),
+            ..
+        } = route
+        {
+            symbols.push((symbol, version));
+        }
+    }
+    symbols
 }
 
 /// Reads the counter clock until its calibration is over.

@@ -14,7 +14,7 @@ use vdso_time_counter as counter;
 
 use super::keep::Keep as _;
 use super::{floor, keep, ticks, ticks_ordered};
-use crate::harness::samples::{OURS, say};
+use crate::harness::samples::{self, OURS, say};
 use crate::harness::{Contender, Row, median};
 
 /// The row of the calls that make a segment.
@@ -34,34 +34,36 @@ pub const VDSO: &str = "clock_gettime";
 pub const RESTED: &str = "a line and the vDSO";
 
 /// Returns the rows of [`print()`].
-pub fn names() -> impl Iterator<Item = &'static str> {
-    SPARSE.into_iter().map(|(name, _)| name).chain([MAKER])
+pub fn names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = SPARSE.iter().map(|(name, _)| *name).collect();
+    names.push(MAKER);
+    names
 }
 
 /// Measures the rows that `asked` names, and prints the nanoseconds. A child process does this.
 pub fn print(asked: &[String]) -> Result<(), String> {
-    let (rounds, asked) = asked
-        .split_first()
-        .ok_or("the number of rounds is missing")?;
-    let rounds: usize = rounds
-        .parse()
-        .map_err(|error| format!("{rounds}: {error}"))?;
+    let (rounds, asked) = samples::parse(asked)?;
     let is_asked = |row: &str| asked.iter().any(|name| name == row);
     let Some(frequency) = counter::state().frequency else {
         return Ok(()); // the vDSO answers every read
     };
-    let print =
-        |row, contender, ticks: &[f64]| say(row, contender, median(ticks) * 1e9 / frequency as f64);
-    for (row, pause) in SPARSE.into_iter().filter(|(row, _)| is_asked(row)) {
-        let [ours, vdso, floor] = sparse(Duration::from_millis(pause), (rounds / 16).max(3));
-        print(row, OURS, &ours);
-        print(row, VDSO, &vdso);
-        print(row, RESTED, &floor);
+    let print = |row, contender, ticks: &[f64]| {
+        let nanos = median(ticks) * 1e9 / frequency as f64;
+        say(row, contender, nanos);
+    };
+    for (row, pause) in SPARSE {
+        if is_asked(row) {
+            let count = (rounds / 16).max(3);
+            let [ours, vdso, floor] = sparse(Duration::from_millis(pause), count);
+            print(row, OURS, &ours);
+            print(row, VDSO, &vdso);
+            print(row, RESTED, &floor);
+        }
     }
     if is_asked(MAKER) {
-        let [ours, vdso] = makers(rounds);
-        print(MAKER, OURS, &ours);
-        print(MAKER, VDSO, &vdso);
+        let makers = makers(rounds);
+        print(MAKER, OURS, &makers.ours);
+        print(MAKER, VDSO, &makers.vdso);
     }
     Ok(())
 }
@@ -75,7 +77,8 @@ fn time(call: impl FnOnce()) -> f64 {
 
 /// Returns the ticks that [`time`] itself takes.
 fn overhead() -> f64 {
-    median(&(0..1000).map(|_| time(|| ())).collect::<Vec<_>>())
+    let ticks: Vec<f64> = (0..1000).map(|_| time(|| ())).collect();
+    median(&ticks)
 }
 
 #[inline(always)]
@@ -94,36 +97,43 @@ fn read_vdso_nanos() {
     keep(vdso_time::Instant::now().as_nanos());
 }
 
-/// Reads back to back until so many calls made a segment. Returns their ticks, and those of as many
-/// reads of the vDSO, each about half a segment later: so both are rare, and find as cold a cache.
-fn makers(count: usize) -> [Vec<f64>; 2] {
-    let (nothing, mut ours, mut vdso) = (overhead(), Vec::new(), Vec::new());
+/// The ticks of calls that make a segment, and of reads of the vDSO that are as rare.
+#[derive(Default)]
+struct Makers {
+    ours: Vec<f64>,
+    vdso: Vec<f64>,
+}
+
+/// Reads back to back until so many calls made a segment. As many reads of the vDSO come each about
+/// half a segment later: so both are rare, and find as cold a cache.
+fn makers(count: usize) -> Makers {
+    let nothing = overhead();
     let half = counter::state().frequency.unwrap_or(0) / 1000 * 6;
+    let mut makers = Makers::default();
     let mut made = ticks();
-    while ours.len() < count {
+    while makers.ours.len() < count {
         let segments = counter::state().statistics.segments;
         let taken = time(read_ours);
         if counter::state().statistics.segments != segments {
-            ours.push(taken - nothing);
+            makers.ours.push(taken - nothing);
             made = ticks();
         }
-        if vdso.len() < ours.len() && ticks().wrapping_sub(made) > half {
-            vdso.push(time(read_vdso) - nothing);
+        let is_late = ticks().wrapping_sub(made) > half;
+        if is_late && makers.vdso.len() < makers.ours.len() {
+            makers.vdso.push(time(read_vdso) - nothing);
         }
     }
-    [ours, vdso]
+    makers
 }
 
 /// Sleeps before each read: of this clock, of the vDSO and of the floor in turns.
 fn sparse(pause: Duration, count: usize) -> [Vec<f64>; 3] {
+    let reads = [read_ours, read_vdso, || keep(floor::rested())];
     let nothing = overhead();
     thread::sleep(Duration::from_millis(20)); // the last segment ends
     let mut ticks = [const { Vec::new() }; 3];
     for _ in 0..count {
-        for (ticks, read) in ticks
-            .iter_mut()
-            .zip([read_ours, read_vdso, || keep(floor::rested())])
-        {
+        for (ticks, read) in ticks.iter_mut().zip(reads) {
             thread::sleep(pause);
             ticks.push(time(read) - nothing);
         }

@@ -45,10 +45,8 @@ impl Table {
     ) -> Self {
         let mut table = Self::new(name, [&[unit], columns].concat());
         for row in rows {
-            table.add(
-                row.as_ref(),
-                columns.iter().map(|column| cell(row.as_ref(), column)),
-            );
+            let row = row.as_ref();
+            table.add(row, columns.iter().map(|column| cell(row, column)));
         }
         table
     }
@@ -63,10 +61,6 @@ impl Table {
 
     /// Reads the lines of a table in a text.
     pub fn parse(name: &str, text: &str) -> Self {
-        let cells = |line: &str| -> Option<Vec<String>> {
-            let line = line.strip_prefix('|')?.strip_suffix('|')?;
-            Some(line.split('|').map(|cell| cell.trim().to_owned()).collect())
-        };
         let mut lines = text.lines().filter_map(cells);
         let head = lines.next().unwrap_or_default();
         Self {
@@ -97,17 +91,14 @@ impl Table {
         }
     }
 
-    fn merge(&mut self, mut old: Self, names: &[String]) {
+    fn merge(&mut self, old: Self, names: &[String]) {
         let is_new = |row: &[String]| self.rows.iter().any(|new| new[0] == row[0]);
-        let length = self.head.len();
-        old.rows
-            .retain(|row| row.len() == length && names.contains(&row[0]) && !is_new(row));
-        self.rows.append(&mut old.rows);
+        let mut kept = old.rows;
+        kept.retain(|row| row.len() == self.head.len() && names.contains(&row[0]) && !is_new(row));
+        self.rows.append(&mut kept);
         self.rows.sort_by_key(|row| {
-            names
-                .iter()
-                .position(|name| *name == row[0])
-                .unwrap_or(names.len())
+            let place = names.iter().position(|name| *name == row[0]);
+            place.unwrap_or(names.len())
         });
     }
 }
@@ -115,33 +106,45 @@ impl Table {
 /// The lines of Markdown. Columns of numbers are aligned at the right.
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines = || std::iter::once(&self.head).chain(&self.rows);
-        let is_number = |cell: &str| chart::number(cell).is_some();
-        for (number, line) in lines().enumerate() {
-            let mut rule = String::new();
-            for (column, cell) in line.iter().enumerate() {
-                let width = lines()
-                    .map(|line| line[column].chars().count())
-                    .max()
-                    .unwrap_or(0);
-                let is_right = column > 0 && self.rows.iter().any(|row| is_number(&row[column]));
-                if is_right {
-                    write!(f, "| {cell:>width$} ")?;
-                } else {
-                    write!(f, "| {cell:<width$} ")?;
-                }
-                rule.extend([
-                    "|",
-                    &"-".repeat(width + 1),
-                    if is_right { ":" } else { "-" },
-                ]);
-            }
-            writeln!(f, "|")?;
-            if number == 0 {
-                writeln!(f, "{rule}|")?;
-            }
+        self.write_line(f, &self.head)?;
+        for column in 0..self.head.len() {
+            let dashes = "-".repeat(self.width(column) + 1);
+            let end = if self.is_right(column) { ':' } else { '-' };
+            write!(f, "|{dashes}{end}")?;
+        }
+        writeln!(f, "|")?;
+        for row in &self.rows {
+            self.write_line(f, row)?;
         }
         Ok(())
+    }
+}
+
+impl Table {
+    fn write_line(&self, f: &mut fmt::Formatter<'_>, line: &[String]) -> fmt::Result {
+        for (column, cell) in line.iter().enumerate() {
+            let width = self.width(column);
+            if self.is_right(column) {
+                write!(f, "| {cell:>width$} ")?;
+            } else {
+                write!(f, "| {cell:<width$} ")?;
+            }
+        }
+        writeln!(f, "|")
+    }
+
+    /// Returns the length of the longest cell.
+    fn width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().map(|row| &row[column]);
+        let lengths = cells
+            .chain([&self.head[column]])
+            .map(|cell| cell.chars().count());
+        lengths.max().unwrap_or(0)
+    }
+
+    fn is_right(&self, column: usize) -> bool {
+        let is_number = |row: &Vec<String>| chart::number(&row[column]).is_some();
+        column > 0 && self.rows.iter().any(is_number)
     }
 }
 
@@ -152,35 +155,42 @@ impl fmt::Display for Table {
 /// If a page or a chart cannot be written, or no page has a place for one of the tables.
 pub fn write(tables: &[Table], machine: Option<&str>, is_part: bool) -> io::Result<()> {
     let mut missing: Vec<&str> = tables.iter().map(|table| &*table.name).collect();
-    for page in pages()? {
-        let old = fs::read_to_string(&page)?;
-        let mut new = old.clone();
+    for path in pages()? {
+        let old = fs::read_to_string(&path)?;
+        let mut page = old.clone();
         for table in tables {
-            let Some([before, old, after]) = section(&new, &table.name) else {
+            let Some([before, text, after]) = section(&page, &table.name) else {
                 continue;
             };
             missing.retain(|name| *name != table.name);
-            if !is_part || table.rows.len() >= Table::parse("", old).rows.len() {
-                new = [before, &table.to_string(), after].concat();
+            let shown = Table::parse("", text).rows.len();
+            if !is_part || table.rows.len() >= shown {
+                page = [before, &table.to_string(), after].concat();
             }
         }
         // A page without these tables keeps the machine of its own.
-        if let Some([before, _, after]) = section(&new, "machine").filter(|_| new != old) {
-            new = machine
-                .map(|machine| [before, machine, after].concat())
-                .unwrap_or(new);
+        let has_changed = page != old;
+        if let (true, Some(machine)) = (has_changed, machine) {
+            if let Some([before, _, after]) = section(&page, "machine") {
+                page = [before, machine, after].concat();
+            }
         }
-        for (chart, svg) in charts(&new) {
+        for (chart, svg) in charts(&page) {
             fs::write(chart, svg)?;
         }
-        fs::write(page, new)?;
+        fs::write(path, page)?;
+    }
+    if missing.is_empty() {
+        return Ok(());
     }
     let missing = missing.join(", ");
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        Err(io::Error::other(format!("no page has {missing}")))
-    }
+    Err(io::Error::other(format!("no page has {missing}")))
+}
+
+/// Returns the cells of a line of a table.
+fn cells(line: &str) -> Option<Vec<String>> {
+    let line = line.strip_prefix('|')?.strip_suffix('|')?;
+    Some(line.split('|').map(|cell| cell.trim().to_owned()).collect())
 }
 
 fn root() -> &'static Path {
