@@ -1,7 +1,7 @@
 //! Keeps answers from being optimised away.
 
 use std::hint::black_box;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use vdso_time::{Cpu, Errno, Timespec, Timeval};
 
@@ -32,6 +32,7 @@ impl_keep! {
     i64: |answer| answer;
     u64: |answer| answer;
     isize: |answer| answer;
+    Duration: |time| time.as_secs(), time.subsec_nanos();
     Instant: |answer| answer;
     SystemTime: |answer| answer;
     Timespec: |time| time.tv_sec, time.tv_nsec;

@@ -29,9 +29,11 @@ pub const CLOCKS: &[(&str, ClockId)] = &[
 ];
 
 /// The rows of the counter clock. Their floors are the bare counter and `CLOCK_MONOTONIC`.
-pub const COUNTERS: [&str; 3] = [
+pub const COUNTERS: [&str; 5] = [
     "CounterMonotonicUnordered::now()",
+    "CounterMonotonicUnordered: elapsed()",
     "CounterMonotonic::now()",
+    "CounterMonotonic: elapsed()",
     "CounterRealtimeUnordered::now()",
 ];
 
@@ -197,19 +199,44 @@ fn ticks_ordered() -> u64 {
     counter::Ticks::read_ordered().as_raw()
 }
 
-fn counters() -> [Row; 3] {
-    let [monotonic, ordered, realtime] = COUNTERS;
+/// Returns the time since a start, as the linear function does.
+#[inline]
+fn line_since(start: u64, ticks: impl FnOnce() -> u64) -> Duration {
+    Duration::from_nanos(floor::line(ticks).wrapping_sub(start))
+}
+
+fn counters() -> [Row; 5] {
+    let [
+        unordered,
+        unordered_elapsed,
+        ordered,
+        ordered_elapsed,
+        realtime,
+    ] = COUNTERS;
+    let unordered_start = counter::CounterMonotonicUnordered::now();
+    let ordered_start = counter::CounterMonotonic::now();
+    let line_start = floor::line(ticks);
     [
-        row!(monotonic;
+        row!(unordered;
             OURS => counter::CounterMonotonicUnordered::now().keep(),
             TICKS => ticks().keep(),
             LINE => floor::line(ticks).keep(),
             SYSCALL => syscall::clock_gettime(ClockId::MONOTONIC).keep(),
         ),
+        row!(unordered_elapsed;
+            OURS => unordered_start.elapsed().keep(),
+            TICKS => ticks().keep(),
+            LINE => line_since(line_start, ticks).keep(),
+        ),
         row!(ordered;
             OURS => counter::CounterMonotonic::now().keep(),
             TICKS => ticks_ordered().keep(),
             LINE => floor::line(ticks_ordered).keep(),
+        ),
+        row!(ordered_elapsed;
+            OURS => ordered_start.elapsed().keep(),
+            TICKS => ticks_ordered().keep(),
+            LINE => line_since(line_start, ticks_ordered).keep(),
         ),
         row!(realtime;
             OURS => counter::CounterRealtimeUnordered::now().keep(),

@@ -25,8 +25,11 @@ pub const SPARSE: [(&str, u64); 3] = [
     ("a read each 10 ms", 10),
     ("a read each 100 ms", 100),
 ];
-/// The row of the clock in a process that cannot learn the kernel's clock source.
-pub const REFUSED: &str = "CounterMonotonicUnordered::now(), without a counter";
+/// The rows of the clocks in a process that cannot learn the kernel's clock source.
+pub const REFUSED: [&str; 2] = [
+    "CounterMonotonicUnordered::now(), without a counter",
+    "CounterMonotonic::now(), without a counter",
+];
 
 /// The contender that the rows are compared with, through the vDSO.
 pub const VDSO: &str = "clock_gettime";
@@ -91,6 +94,11 @@ fn read_vdso() {
     vdso_time::clock_gettime(ClockId::MONOTONIC).keep();
 }
 
+#[inline(always)]
+fn read_ordered() {
+    keep(counter::CounterMonotonic::now().as_nanos());
+}
+
 /// Reads a number of nanoseconds, as [`read_ours`] does.
 #[inline(always)]
 fn read_vdso_nanos() {
@@ -141,11 +149,11 @@ fn sparse(pause: Duration, count: usize) -> [Vec<f64>; 3] {
     ticks
 }
 
-/// Returns the row [`REFUSED`]. In this process no file can be opened any more.
+/// Returns the rows [`REFUSED`]. In this process no file can be opened any more.
 ///
 /// # Panics
 /// If the kernel refuses the limit.
-pub fn refused() -> Row {
+pub fn refused() -> [Row; 2] {
     let none = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
@@ -153,11 +161,10 @@ pub fn refused() -> Row {
     // SAFETY: the call reads one `rlimit`.
     let status = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const none) };
     assert_eq!(status, 0, "setrlimit");
-    Row::new(
-        REFUSED,
-        [
-            Contender::new(OURS, read_ours),
-            Contender::new(VDSO, read_vdso_nanos),
-        ],
-    )
+    let vdso = || Contender::new(VDSO, read_vdso_nanos);
+    let [unordered, ordered] = REFUSED;
+    [
+        Row::new(unordered, [Contender::new(OURS, read_ours), vdso()]),
+        Row::new(ordered, [Contender::new(OURS, read_ordered), vdso()]),
+    ]
 }
