@@ -13,8 +13,8 @@ use std::process::{Command, ExitCode};
 
 use rows::{CALLS, COARSE, COUNTER, MONOTONIC, OUR_QUANTA, QUANTA};
 use vdso_time_benches::calls::{self, LINE, SYSCALL, TICKS};
-use vdso_time_benches::harness::limits::{self, Limit, both, isolated};
 use vdso_time_benches::harness::command::{Arguments, run};
+use vdso_time_benches::harness::limits::{self, Limit, both, isolated};
 use vdso_time_benches::harness::report::Report;
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
 use vdso_time_benches::harness::{self, Row};
