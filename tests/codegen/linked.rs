@@ -112,8 +112,8 @@ fn two_copies_of_the_crate_link_by_lto() {
     }
 }
 
-/// Links libraries that two builds of the crate made, as the libraries of two vendors are. LLD fails if
-/// both define a symbol that is not weak.
+/// Links libraries that two builds of the crate made, as the libraries of two vendors are. LLD
+/// fails if both define a symbol that is not weak.
 #[test]
 fn two_static_libraries_with_the_crate_link_into_one_program() {
     if !has_tool("ld.lld", &["--version"]) {

@@ -88,8 +88,8 @@ fn assert_all_clocks_right(function: &Function) {
     }
 }
 
-/// Refuses with error numbers, and with a number that is not one. `time` believes its symbol, because every
-/// kernel's returns a time; `try_time` asks the kernel after an error.
+/// Refuses with error numbers, and with a number that is not one. `time` believes its symbol,
+/// because every kernel's returns a time; `try_time` asks the kernel after an error.
 #[test]
 fn a_refusal_other_than_einval_is_asked_of_the_kernel() {
     for (code, is_error) in [

@@ -19,8 +19,8 @@ impl Rust {
         Ok(Self::new(&runner::read(&mut command)?))
     }
 
-    /// Returns the compiler, with these crates of the standard library as far as `cargo check` needs
-    /// them.
+    /// Returns the compiler, with these crates of the standard library as far as `cargo check`
+    /// needs them.
     pub(crate) fn to_check(crates: &str, targets: &[&str]) -> Result<Self> {
         let mut command = runner::command("rust")?;
         command.args(["--check", crates]).args(targets);

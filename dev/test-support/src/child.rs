@@ -62,8 +62,8 @@ pub fn fork(work: impl FnOnce() -> bool) -> Pid {
     }
 }
 
-/// Does `work`, and ends this process if that panics. Prints the panic's message, because the capture
-/// of the test's output ends with the child.
+/// Does `work`, and ends this process if that panics. Prints the panic's message, because the
+/// capture of the test's output ends with the child.
 pub fn or_leave<T>(work: impl FnOnce() -> T) -> T {
     let panic = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(done) => return done,

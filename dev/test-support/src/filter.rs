@@ -105,7 +105,8 @@ pub fn works() -> bool {
     works
 }
 
-/// Makes the kernel answer these calls of this thread with an error, or records the test as not run.
+/// Makes the kernel answer these calls of this thread with an error, or records the test as not
+/// run.
 pub fn deny(calls: &[u32], number: c_int) -> bool {
     let denied = restrict(calls, error(number));
     if let Err(error) = &denied {

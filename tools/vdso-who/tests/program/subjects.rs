@@ -12,7 +12,7 @@ use serde_json::Value;
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::nix::unistd::Pid;
 use test_support::not_run::target_tmpdir;
-use test_support::not_run_here;
+use test_support::{has_tool, not_run_here};
 
 use super::schema::checked;
 use super::{fits, report, run, watched, who};
@@ -47,6 +47,9 @@ fn folded_call_chains_begin_with_the_process_and_end_with_the_function() {
 /// Runs a shell that reads no clock, but whose child does.
 #[test]
 fn a_child_of_the_command_is_named() {
+    if !has_tool("python3", &["--version"]) {
+        return;
+    }
     let script = format!("python3 -c \"{READS}\"; exit 3");
     let Some((status, out, error)) = run(&["--", "sh", "-c", &script]) else {
         return;
@@ -246,6 +249,9 @@ while True:
 /// Runs children, which have no breakpoints, so their reads are not counted.
 #[test]
 fn the_cpu_time_of_counted_reads_is_the_commands_own() {
+    if !has_tool("python3", &["--version"]) {
+        return;
+    }
     let burn = "import time\nwhile time.process_time() < 1: pass";
     let script = format!("python3 -c '{burn}'; python3 -c '{burn}'; :");
     let Some((_, json)) = report(who(&["--exact", "--json", "--", "sh", "-c", &script]).output())
