@@ -31,35 +31,36 @@ pub(crate) fn is_called(abi: &Abi, image: &Image<'_>) -> bool {
 
 /// Finds the best candidate that an image has for each of [`Abi::functions`]. The image's first
 /// byte lies at `base`.
+#[inline]
 pub(crate) fn decide(abi: &'static Abi, image: &Image<'_>, base: usize) -> [Outcome; 5] {
-    let is_blanked = abi.has_quirk(Quirk::BlankedNames) && image.has_blanked_names();
-    let functions = abi.functions();
-    functions.map(|(_, function)| choose(function, abi.version, image, base, is_blanked))
+    let choose = |function| choose(function, abi.version, image, base);
+    [
+        choose(&abi.time),
+        choose(&abi.gettimeofday),
+        choose(&abi.clock_gettime),
+        choose(&abi.clock_getres),
+        choose(&abi.getcpu),
+    ]
 }
 
 /// Finds the first candidate that an image has and that may be called.
-fn choose(
-    function: &'static Function,
-    version: &str,
-    image: &Image<'_>,
-    base: usize,
-    is_blanked: bool,
-) -> Outcome {
+#[inline]
+fn choose(function: &'static Function, version: &str, image: &Image<'_>, base: usize) -> Outcome {
     let mut reason = FallbackReason::NoSymbol;
     for candidate in function.candidates {
         // The blank name may be the name of this symbol.
-        if candidate.unless == Some(Quirk::BlankedNames) && is_blanked {
+        if candidate.unless == Some(Quirk::BlankedNames) && image.has_blanked_names() {
             reason = FallbackReason::BlankedNames;
             continue;
         }
-        let Some(symbol) = image.symbol(candidate.name, Some(version)) else {
+        let Some(value) = image.value_of(candidate.name, Some(version)) else {
             continue;
         };
         if candidate.unless == Some(Quirk::NonzeroLoadAddress) && image.load_address() != 0 {
             reason = FallbackReason::NonzeroLoadAddress;
             continue;
         }
-        let address = image.address(&symbol, base);
+        let address = image.address(value, base);
         return Ok(Choice { candidate, address });
     }
     Err(reason)

@@ -118,16 +118,6 @@ impl Abi {
             ("getcpu", &self.getcpu),
         ]
     }
-
-    /// Returns whether a candidate must not be called in this state of the image.
-    pub(crate) fn has_quirk(&self, quirk: Quirk) -> bool {
-        self.functions().iter().any(|(_, function)| {
-            let candidates = function.candidates;
-            candidates
-                .iter()
-                .any(|candidate| candidate.unless == Some(quirk))
-        })
-    }
 }
 
 /// Makes the row of a function with one size of time.

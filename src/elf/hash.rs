@@ -7,6 +7,7 @@ use super::layout::{ADDR_SIZE, Bytes, at};
 
 /// Returns the number of symbols, the second word of `DT_HASH`. `None` if the table ends outside of
 /// the image.
+#[inline]
 pub(super) fn count_sysv(hash: Bytes<'_>, machine: u16) -> Option<usize> {
     // Alpha and 64-bit S/390 have words of 8 bytes (their psABIs).
     const EM_S390: u16 = 22;

@@ -4,8 +4,7 @@ use core::ops::Range;
 
 use super::error::ParseError;
 use super::layout::{
-    Bytes, D_TAG, D_VAL, DYN_SIZE, E_PHENTSIZE, E_PHNUM, E_PHOFF, EHDR_SIZE, P_FILESZ, P_MEMSZ,
-    P_OFFSET, P_TYPE, P_VADDR, PHDR_SIZE,
+    Bytes, D_TAG, DYN_SIZE, E_PHENTSIZE, E_PHNUM, E_PHOFF, EHDR_SIZE, P_OFFSET, P_TYPE, PHDR_SIZE,
 };
 
 /// The program headers must lie in the image's first page, on every page size.
@@ -31,12 +30,14 @@ impl Load {
     /// Addresses wrap in 64 bits: gVisor links its image at 0xffffffffff700000, and QEMU relocates
     /// addresses and `p_vaddr` together. No process can map a 32-bit image that crosses 4 GiB; its
     /// addresses beyond are outside.
+    #[inline]
     pub(super) fn contains(self, address: u64) -> bool {
         address.wrapping_sub(self.vaddr) < self.size as u64
     }
 
     /// Returns the bytes of `image` from the table at an address on. `None` if the address lies
     /// outside, or is 0, which means that there is no such table.
+    #[inline]
     pub(super) fn table(self, image: Bytes<'_>, address: u64) -> Option<Bytes<'_>> {
         if address == 0 || !self.contains(address) {
             return None;
@@ -66,38 +67,41 @@ pub(super) struct ProgramHeaders {
 impl ProgramHeaders {
     /// Finds `PT_DYNAMIC`, and the `PT_LOAD` that contains it, in any order. Reads only the first
     /// page.
+    #[inline]
     pub(super) fn read(bytes: Bytes<'_>) -> Result<Self, ParseError> {
-        let mut headers = table(bytes).ok_or(ParseError::ProgramHeaders)?;
-        let Some(dynamic) = headers
-            .clone()
-            .find(|header| header.word(P_TYPE) == PT_DYNAMIC)
-        else {
+        let headers = table(bytes).ok_or(ParseError::ProgramHeaders)?;
+        let mut is_dynamic = headers.clone();
+        let Some(dynamic) = is_dynamic.find(|header| header.word(P_TYPE) == PT_DYNAMIC) else {
             return Err(ParseError::NoDynamicSegment);
         };
-        let dynamic = file_range(dynamic);
-        let is_around = |header: &Bytes<'_>| {
-            let segment = file_range(*header);
-            header.word(P_TYPE) == PT_LOAD
-                && header.addr(P_MEMSZ) >= header.addr(P_FILESZ)
-                && segment.start <= dynamic.start
-                && dynamic.end <= segment.end
-        };
-        let Some(header) = headers.find(is_around) else {
-            return Err(ParseError::LoadSegment);
-        };
-        if file_range(header).end > LARGEST {
-            return Err(ParseError::TooLarge);
+        let [p_offset, _, _, p_filesz] = dynamic.addrs(P_OFFSET);
+        let dynamic = range(p_offset, p_filesz);
+        for header in headers {
+            if header.word(P_TYPE) != PT_LOAD {
+                continue;
+            }
+            let [p_offset, p_vaddr, _, p_filesz, p_memsz] = header.addrs(P_OFFSET);
+            let segment = range(p_offset, p_filesz);
+            let is_around = segment.start <= dynamic.start && dynamic.end <= segment.end;
+            if !is_around || p_memsz < p_filesz {
+                continue;
+            }
+            if segment.end > LARGEST {
+                return Err(ParseError::TooLarge);
+            }
+            let load = Load {
+                start: segment.start,
+                size: segment.len(),
+                vaddr: p_vaddr,
+            };
+            return Ok(Self { load, dynamic });
         }
-        let load = Load {
-            start: header.offset(P_OFFSET),
-            size: header.offset(P_FILESZ),
-            vaddr: header.addr(P_VADDR),
-        };
-        Ok(Self { load, dynamic })
+        Err(ParseError::LoadSegment)
     }
 }
 
 /// Returns the program headers, or `None` if they are too small or lie outside of the first page.
+#[inline]
 fn table(bytes: Bytes<'_>) -> Option<impl Iterator<Item = Bytes<'_>> + Clone> {
     let header = bytes.head(bytes.of(EHDR_SIZE))?;
     let start = header.offset(E_PHOFF);
@@ -111,10 +115,12 @@ fn table(bytes: Bytes<'_>) -> Option<impl Iterator<Item = Bytes<'_>> + Clone> {
     Some(headers.table(size))
 }
 
-/// Returns the offsets of a segment in the file. The end saturates, which is outside of any image.
-fn file_range(header: Bytes<'_>) -> Range<usize> {
-    let start = header.offset(P_OFFSET);
-    start..start.saturating_add(header.offset(P_FILESZ))
+/// Returns a range of offsets in the file. An offset that does not fit in a `usize`, and an end
+/// that overflows, lie outside of any image.
+fn range(offset: u64, size: u64) -> Range<usize> {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    start..start.saturating_add(size)
 }
 
 /// The entries of the dynamic section that the parser uses, or 0 for a missing one.
@@ -136,11 +142,12 @@ pub(super) struct Dynamic {
 impl Dynamic {
     /// Reads the section up to its end or to `DT_NULL`. Of two entries with the same tag, the last
     /// one counts.
+    #[inline]
     pub(super) fn read(section: Bytes<'_>) -> Self {
         let mut dynamic = Self::default();
         for entry in section.table(section.of(DYN_SIZE)) {
-            let value = entry.addr(D_VAL);
-            match entry.addr(D_TAG) {
+            let [tag, value] = entry.addrs(D_TAG);
+            match tag {
                 0 => break, // DT_NULL
                 4 => dynamic.hash = value,
                 5 => dynamic.strtab = value,

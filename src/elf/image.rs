@@ -7,13 +7,23 @@ use core::iter::FusedIterator;
 use super::error::ParseError;
 use super::hash;
 use super::headers::{Dynamic, Load, ProgramHeaders};
-use super::layout::{Bytes, E_MACHINE, ST_INFO, ST_NAME, ST_SHNDX, ST_SIZE, ST_VALUE, SYM_SIZE};
+use super::layout::{Bytes, E_MACHINE, ST_INFO, ST_NAME, ST_SHNDX, ST_VALUE, SYM_SIZE};
 use super::symbol::Symbol;
 use super::version::Versions;
 
 /// No name is this long. The limit bounds the work for an image in which the name of every symbol
 /// is the whole string table.
 const LONGEST_NAME: usize = 1024;
+
+// The types of symbols that can be code, in the lower half of `st_info`. On some architectures,
+// functions in assembly are `STT_NOTYPE`.
+const STT_NOTYPE: u8 = 0;
+const STT_FUNC: u8 = 2;
+
+// The bindings of symbols that other objects see, in the upper half of `st_info`. On x86_64 the
+// unprefixed aliases are weak.
+const STB_GLOBAL: u8 = 1;
+const STB_WEAK: u8 = 2;
 
 /// An ELF image: a vDSO, or a shared object with one segment.
 ///
@@ -24,7 +34,7 @@ pub struct Image<'a> {
     /// The image, or a prefix of it that has all tables.
     bytes: Bytes<'a>,
     load: Load,
-    symtab: Bytes<'a>,
+    symtab: &'a [u8],
     /// Ends with a NUL.
     strtab: &'a [u8],
     versions: Option<Versions<'a>>,
@@ -49,19 +59,10 @@ impl<'a> Image<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        let bytes = Bytes::of_image(bytes)?;
-        let headers = ProgramHeaders::read(bytes)?;
-        let image = bytes.head(headers.load.end());
-        Self::with_tables(image.ok_or(ParseError::Truncated)?, &headers)
-    }
-
-    /// Parses an image that begins with these bytes. Fails if a table may go on after them, and
-    /// succeeds only if [`Image::parse`] would find the same symbols in the whole image.
-    pub(crate) fn parse_beginning(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        let bytes = Bytes::of_image(bytes)?;
-        let headers = ProgramHeaders::read(bytes)?;
-        let known = bytes.head(headers.load.end()).unwrap_or(bytes);
-        Self::with_tables(known, &headers)
+        if bytes.len() < Self::extent(bytes)? {
+            return Err(ParseError::Truncated);
+        }
+        Self::parse_beginning(bytes)
     }
 
     /// Returns the size of the image in bytes, at most 1 MiB. It reads only the first 4 KiB.
@@ -77,10 +78,14 @@ impl<'a> Image<'a> {
         Ok(headers.load.end())
     }
 
-    /// Finds the tables of an image that begins with `known`. Fails if a table may go on after it.
-    fn with_tables(known: Bytes<'a>, headers: &ProgramHeaders) -> Result<Self, ParseError> {
-        let load = headers.load;
-        let section = known.raw.get(headers.dynamic.clone());
+    /// Parses an image that begins with these bytes, which need not be all of it. Fails if a table
+    /// may go on after them. If it succeeds, it has found the symbols of the whole image.
+    #[inline]
+    pub(crate) fn parse_beginning(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        let bytes = Bytes::of_image(bytes)?;
+        let ProgramHeaders { load, dynamic } = ProgramHeaders::read(bytes)?;
+        let known = bytes.head(load.end()).unwrap_or(bytes);
+        let section = known.raw.get(dynamic);
         let section = section.ok_or(ParseError::NoDynamicSegment)?;
         let dynamic = Dynamic::read(known.with(section));
 
@@ -114,7 +119,7 @@ impl<'a> Image<'a> {
         Ok(Self {
             bytes: known,
             load,
-            symtab,
+            symtab: symtab.raw,
             strtab,
             versions,
         })
@@ -148,9 +153,9 @@ impl<'a> Image<'a> {
     /// `FallbackReason::BlankedNames`).
     #[must_use]
     pub fn symbols(self) -> impl FusedIterator<Item = Symbol<'a>> + Clone {
-        let entries = self.symtab.table(self.symtab.of(SYM_SIZE)).enumerate();
-        entries
-            .filter_map(move |(index, entry)| self.callable(index, entry))
+        self.entries()
+            .enumerate()
+            .filter_map(move |(index, entry)| self.symbol_of(index, entry))
             .fuse()
     }
 
@@ -160,85 +165,81 @@ impl<'a> Image<'a> {
     /// never found.
     #[must_use]
     pub fn symbol(&self, name: &str, version: Option<&str>) -> Option<Symbol<'a>> {
-        if name.is_empty() || name.len() >= LONGEST_NAME {
-            return None;
-        }
+        let (index, entry) = self.find(name, version)?;
+        self.symbol_of(index, entry)
+    }
+
+    /// Returns the value of the symbol that [`symbol()`](Self::symbol) returns. A first call needs
+    /// no strings, so it does not look where they end.
+    #[inline]
+    pub(crate) fn value_of(&self, name: &str, version: Option<&str>) -> Option<u64> {
+        let (_, entry) = self.find(name, version)?;
+        Some(entry.addr(ST_VALUE))
+    }
+
+    /// Returns the entry of a symbol, and its index.
+    #[inline]
+    fn find(&self, name: &str, version: Option<&str>) -> Option<(usize, Bytes<'a>)> {
         // In a debug build a loop takes less stack than closures.
-        for (index, entry) in self.symtab.table(self.symtab.of(SYM_SIZE)).enumerate() {
+        for (index, entry) in self.entries().enumerate() {
             // Most entries have another name, so this comes first.
-            if !self.has_name(entry, name.as_bytes()) {
+            if !self.has_string(entry.word(ST_NAME), name) || !self.is_callable(entry) {
                 continue;
             }
-            let Some(symbol) = self.callable(index, entry) else {
-                continue;
+            let Some(version) = version else {
+                return Some((index, entry));
             };
-            // The image's name ends where `name` has a NUL.
-            if symbol.name.count_bytes() == name.len() && self.is_version(symbol, version) {
-                return Some(symbol);
+            let Some(versions) = self.versions else {
+                return Some((index, entry));
+            };
+            if let Some(start) = versions.name_of(entry, index) {
+                if self.has_string(start, version) {
+                    return Some((index, entry));
+                }
             }
         }
         None
     }
 
-    /// Returns whether the bytes of an entry's name are these, and a NUL follows.
-    fn has_name(&self, entry: Bytes<'_>, name: &[u8]) -> bool {
-        let start = entry.word(ST_NAME);
-        let end = start.saturating_add(name.len());
-        // The end is compared first, because it differs in most names.
-        if self.strtab.get(end) != Some(&0) {
-            return false;
-        }
-        let bytes = self.strtab.get(start..end).unwrap_or_default();
-        is_same(bytes, name)
+    /// Returns the entries of the symbol table.
+    #[inline]
+    fn entries(&self) -> impl Iterator<Item = Bytes<'a>> + Clone + use<'a> {
+        let symtab = self.bytes.with(self.symtab);
+        symtab.table(symtab.of(SYM_SIZE))
     }
 
-    /// Returns whether a look-up for this version finds the symbol.
-    fn is_version(&self, symbol: Symbol<'_>, wanted: Option<&str>) -> bool {
-        let Some(wanted) = wanted else {
-            return true;
-        };
-        match symbol.version {
-            Some(version) => is_same(version.to_bytes(), wanted.as_bytes()),
-            None => !self.has_versions(),
-        }
-    }
-
-    /// Returns the symbol of an entry if it can be called.
-    fn callable(&self, index: usize, entry: Bytes<'a>) -> Option<Symbol<'a>> {
+    /// Returns whether a symbol can be called: whether it is code of the image that other objects
+    /// can see.
+    #[inline]
+    fn is_callable(&self, entry: Bytes<'_>) -> bool {
         const SHN_UNDEF: u16 = 0;
         const SHN_ABS: u16 = 0xfff1;
-        let st_info = entry.byte(ST_INFO);
-        let is_func = match st_info & 0xf {
-            0 => false, // STT_NOTYPE
-            2 => true,  // STT_FUNC
-            _ => return None,
-        };
-        let is_weak = match st_info >> 4 {
-            1 => false, // STB_GLOBAL
-            2 => true,  // STB_WEAK
-            _ => return None,
-        };
-        if matches!(entry.half(ST_SHNDX), SHN_UNDEF | SHN_ABS) {
-            return None;
-        }
-        let value = entry.addr(ST_VALUE);
-        if !self.load.contains(value) {
-            return None;
-        }
-        Some(Symbol {
-            name: self.string(entry.word(ST_NAME))?,
-            version: self.version(index),
-            value,
-            size: entry.addr(ST_SIZE),
-            is_func,
-            is_weak,
-        })
+        let is_code = matches!(kind(entry), STT_NOTYPE | STT_FUNC);
+        let is_visible = matches!(binding(entry), STB_GLOBAL | STB_WEAK);
+        let is_defined = !matches!(entry.half(ST_SHNDX), SHN_UNDEF | SHN_ABS);
+        is_code && is_visible && is_defined && self.load.contains(entry.addr(ST_VALUE))
     }
 
-    /// Returns the name of the version of the entry with this index.
-    fn version(&self, index: usize) -> Option<&'a CStr> {
-        let start = self.versions?.name_of(index)?;
-        self.string(start)
+    /// Returns the symbol of an entry if it can be called and has a name.
+    fn symbol_of(&self, index: usize, entry: Bytes<'a>) -> Option<Symbol<'a>> {
+        if !self.is_callable(entry) {
+            return None;
+        }
+        let name = self.string(entry.word(ST_NAME))?;
+        let mut version = None;
+        if let Some(versions) = self.versions {
+            if let Some(start) = versions.name_of(entry, index) {
+                version = self.string(start);
+            }
+        }
+        let [value, size] = entry.addrs(ST_VALUE);
+        Some(Symbol {
+            name,
+            version,
+            value,
+            size,
+            is_weak: binding(entry) == STB_WEAK,
+        })
     }
 
     /// Returns the string at this offset of the string table, unless it is too long.
@@ -246,6 +247,30 @@ impl<'a> Image<'a> {
         let rest = self.strtab.get(start..)?;
         let string = rest.get(..LONGEST_NAME).unwrap_or(rest);
         CStr::from_bytes_until_nul(string).ok()
+    }
+
+    /// Returns whether the string at this offset of the string table is `wanted`. A blank string, a
+    /// string that is too long, and one with a NUL never match.
+    ///
+    /// A comparison of slices calls libc's `memcmp`, which a C program without libc lacks. In a
+    /// forked child its page is not mapped yet, and the page fault costs more than the comparison.
+    #[inline]
+    fn has_string(&self, start: usize, wanted: &str) -> bool {
+        let end = start.saturating_add(wanted.len());
+        // The end is compared first, because it differs in most names.
+        if self.strtab.get(end) != Some(&0) {
+            return false;
+        }
+        if wanted.is_empty() || wanted.len() >= LONGEST_NAME {
+            return false;
+        }
+        let string = self.strtab.get(start..end).unwrap_or(&[]);
+        for (byte, wanted) in string.iter().zip(wanted.as_bytes()) {
+            if byte != wanted || *byte == 0 {
+                return false;
+            }
+        }
+        true
     }
 
     /// Returns the size of the image in bytes.
@@ -258,9 +283,9 @@ impl<'a> Image<'a> {
         self.bytes.raw.as_ptr()
     }
 
-    /// Returns the address of a symbol's code, if the image lies at `base`.
-    pub(crate) fn address(&self, symbol: &Symbol<'_>, base: usize) -> usize {
-        base.wrapping_add(symbol.value.wrapping_sub(self.origin()) as usize)
+    /// Returns the address of a symbol with this value, if the image lies at `base`.
+    pub(crate) fn address(&self, value: u64, base: usize) -> usize {
+        base.wrapping_add(value.wrapping_sub(self.origin()) as usize)
     }
 
     /// Returns the value that a symbol at the image's first byte would have. It wraps.
@@ -274,9 +299,11 @@ impl<'a> Image<'a> {
     }
 
     /// Returns whether a function's name is blank.
-    pub(crate) fn has_blanked_names(self) -> bool {
-        self.symbols()
-            .any(|symbol| symbol.is_func && symbol.name.is_empty())
+    pub(crate) fn has_blanked_names(&self) -> bool {
+        self.entries().any(|entry| {
+            let is_blank = self.strtab.get(entry.word(ST_NAME)) == Some(&0);
+            is_blank && kind(entry) == STT_FUNC && self.is_callable(entry)
+        })
     }
 
     /// Returns the symbol whose code contains an address, a global one rather than its weak alias.
@@ -309,9 +336,14 @@ impl fmt::Debug for Image<'_> {
     }
 }
 
-/// Compares byte by byte, because `==` calls `bcmp`, which a C program without libc lacks.
-fn is_same(bytes: &[u8], name: &[u8]) -> bool {
-    bytes.iter().eq(name)
+/// Returns the type of a symbol.
+fn kind(entry: Bytes<'_>) -> u8 {
+    entry.byte(ST_INFO) & 0xf
+}
+
+/// Returns the binding of a symbol.
+fn binding(entry: Bytes<'_>) -> u8 {
+    entry.byte(ST_INFO) >> 4
 }
 
 /// Returns the number of symbols of an image that begins with `known`. Fails if symbols may follow
@@ -340,6 +372,7 @@ fn is_same(bytes: &[u8], name: &[u8]) -> bool {
 /// The tables of this image lie in its first page, and its hash table says so: 14 symbols fit
 /// between 0x1d0 and 0x1000. Without a hash table, symbols may follow in the next page, and if the
 /// hash table counted 200 symbols, they would.
+#[inline]
 fn symbol_count(
     known: Bytes<'_>,
     load: Load,
@@ -377,6 +410,7 @@ fn symbol_count(
 
 /// Cuts the string table after its last NUL, so that every string in it ends. `size` is 0 if the
 /// table has the rest of the image.
+#[inline]
 fn string_table(table: &[u8], size: u64) -> Option<&[u8]> {
     let size = usize::try_from(size).ok()?;
     let table = if size == 0 { table } else { table.get(..size)? };

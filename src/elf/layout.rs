@@ -25,21 +25,19 @@ pub(super) const E_PHNUM: Field = Field(44, 56);
 // A program header, `Elf32_Phdr` and `Elf64_Phdr`.
 pub(super) const PHDR_SIZE: Field = Field(32, 56);
 pub(super) const P_TYPE: Field = Field(0, 0);
+/// `p_vaddr`, `p_paddr`, `p_filesz` and `p_memsz` follow.
 pub(super) const P_OFFSET: Field = Field(4, 8);
-pub(super) const P_VADDR: Field = Field(8, 16);
-pub(super) const P_FILESZ: Field = Field(16, 32);
-pub(super) const P_MEMSZ: Field = Field(20, 40);
 
 // An entry of the dynamic section, `Elf32_Dyn` and `Elf64_Dyn`.
 pub(super) const DYN_SIZE: Field = Field(8, 16);
+/// `d_val` follows.
 pub(super) const D_TAG: Field = Field(0, 0);
-pub(super) const D_VAL: Field = Field(4, 8);
 
 // An entry of the symbol table, `Elf32_Sym` and `Elf64_Sym`.
 pub(super) const SYM_SIZE: Field = Field(16, 24);
 pub(super) const ST_NAME: Field = Field(0, 0);
+/// `st_size` follows.
 pub(super) const ST_VALUE: Field = Field(4, 8);
-pub(super) const ST_SIZE: Field = Field(8, 16);
 pub(super) const ST_INFO: Field = Field(12, 4);
 pub(super) const ST_SHNDX: Field = Field(14, 6);
 
@@ -163,8 +161,9 @@ impl<'a> Bytes<'a> {
 
     #[inline]
     fn array<const N: usize>(self, field: Field) -> [u8; N] {
-        let tail = self.raw.get(self.of(field)..).unwrap_or(&[]);
-        match tail.first_chunk() {
+        let start = self.of(field);
+        let number = self.raw.get(start..start.wrapping_add(N)).unwrap_or(&[]);
+        match number.first_chunk() {
             Some(number) => *number,
             None => [0; N],
         }
@@ -191,11 +190,29 @@ impl<'a> Bytes<'a> {
     /// Reads an `Addr` or an `Off`, 4 or 8 bytes.
     #[inline]
     pub(super) fn addr(self, field: Field) -> u64 {
+        let [addr] = self.addrs(field);
+        addr
+    }
+
+    /// Reads as many of them as follow one another from a field on.
+    #[inline]
+    pub(super) fn addrs<const N: usize>(self, first: Field) -> [u64; N] {
+        let start = self.of(first);
+        let mut addrs = [0; N];
         if self.is_64_bit {
-            u64::from_ne_bytes(self.array(field))
+            let end = start.wrapping_add(size_of::<[u64; N]>());
+            let numbers = self.raw.get(start..end).unwrap_or(&[]).chunks_exact(8);
+            for (addr, number) in addrs.iter_mut().zip(numbers) {
+                *addr = u64::from_ne_bytes(number.try_into().unwrap_or_default());
+            }
         } else {
-            self.word(field) as u64
+            let end = start.wrapping_add(size_of::<[u32; N]>());
+            let numbers = self.raw.get(start..end).unwrap_or(&[]).chunks_exact(4);
+            for (addr, number) in addrs.iter_mut().zip(numbers) {
+                *addr = u32::from_ne_bytes(number.try_into().unwrap_or_default()).into();
+            }
         }
+        addrs
     }
 
     /// Reads an `Off`. One that does not fit in a `usize` lies outside of any image.

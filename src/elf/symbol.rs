@@ -9,9 +9,7 @@ pub struct Symbol<'a> {
     pub(super) version: Option<&'a CStr>,
     pub(super) value: u64,
     pub(super) size: u64,
-    /// `STT_FUNC`. The others are `STT_NOTYPE`: on some architectures, functions in assembly.
-    pub(super) is_func: bool,
-    /// `STB_WEAK`, as the unprefixed aliases on `x86_64` are.
+    /// Whether it is `STB_WEAK`.
     pub(super) is_weak: bool,
 }
 

@@ -12,43 +12,47 @@ const NO_INDEX: u32 = 1 << 16;
 /// The two tables of versions.
 #[derive(Clone, Copy)]
 pub(super) struct Versions<'a> {
-    versym: Bytes<'a>,
-    verdef: Bytes<'a>,
+    versym: &'a [u8],
+    verdef: &'a [u8],
     /// `DT_VERDEFNUM`, or 0 if it is missing.
     verdefnum: u64,
 }
 
 impl<'a> Versions<'a> {
     /// Checks the definitions in `DT_VERDEF`.
+    #[inline]
     pub(super) fn new(
         versym: Bytes<'a>,
         verdef: Bytes<'a>,
         verdefnum: u64,
     ) -> Result<Self, ParseError> {
         let versions = Self {
-            versym,
-            verdef,
+            versym: versym.raw,
+            verdef: verdef.raw,
             verdefnum,
         };
-        versions.find(NO_INDEX)?; // passes all of them
+        versions.find(verdef, NO_INDEX)?; // passes all of them
         Ok(versions)
     }
 
-    /// Returns where the name of a symbol's version begins in the string table.
-    pub(super) fn name_of(self, symbol: usize) -> Option<usize> {
-        let index = self.versym.after(symbol, 2)?.half(at(0));
-        self.find(index.into()).ok()?
+    /// Returns where the name of a symbol's version begins in the string table. `image` has the
+    /// class of the image, and `symbol` is the index in the symbol table.
+    #[inline]
+    pub(super) fn name_of(self, image: Bytes<'a>, symbol: usize) -> Option<usize> {
+        let index = image.with(self.versym).after(symbol, 2)?.half(at(0));
+        self.find(image.with(self.verdef), index.into()).ok()?
     }
 
     /// Finds the definition with this index, and returns where its name begins in the string table.
     ///
     /// The definition that names the image does not count. It is an error if a definition lies
     /// outside of the table or not after the one before, or if there are more than [`MOST`].
-    fn find(self, wanted: u32) -> Result<Option<usize>, ParseError> {
+    #[inline]
+    fn find(self, verdef: Bytes<'_>, wanted: u32) -> Result<Option<usize>, ParseError> {
         const VER_FLG_BASE: u16 = 1; // names the image
         const HIDDEN: u32 = 0x8000; // hides the symbol from look-ups without a version
-        let size = self.verdef.of(VERDEF_SIZE);
-        let mut rest = self.verdef;
+        let size = verdef.of(VERDEF_SIZE);
+        let mut rest = verdef;
         for read in 1..=MOST {
             let verdef = rest.head(size).ok_or(ParseError::Versions)?;
             let verdaux = rest.tail(verdef.word(VD_AUX)).ok_or(ParseError::Versions)?;

@@ -23,7 +23,8 @@ const PAGE: usize = 4096;
 ///
 /// Every page that `probe` passes must be readable, and the image in it must not change during
 /// `'a`.
-pub(super) unsafe fn probed_image<'a>(
+#[inline]
+pub(super) unsafe fn image<'a>(
     base: *const u8,
     probe: impl Fn(usize) -> Result<(), LocateError>,
 ) -> Result<Image<'a>, LocateError> {
@@ -46,19 +47,4 @@ pub(super) unsafe fn probed_image<'a>(
     // (`Image::extent`). So it is readable and does not change, as the caller promises.
     let whole = unsafe { slice::from_raw_parts(base, size) };
     Ok(Image::parse(whole)?)
-}
-
-/// Parses the image at `base` without a probe.
-///
-/// # Safety
-///
-/// The first [`PAGE`] bytes must be readable, and so must the image, if they begin one. It must not
-/// change during `'a`.
-pub(super) unsafe fn readable_image<'a>(base: *const u8) -> Result<Image<'a>, ParseError> {
-    // SAFETY: the caller promises that these bytes are readable and do not change.
-    let beginning = unsafe { slice::from_raw_parts(base, PAGE) };
-    let size = Image::extent(beginning)?.max(PAGE);
-    // SAFETY: the same, and these are the image, at most 1 MiB (`Image::extent`).
-    let whole = unsafe { slice::from_raw_parts(base, size) };
-    Image::parse(whole)
 }

@@ -42,6 +42,7 @@ impl Vdso<'static> {
     /// # Errors
     ///
     /// [`LocateError`] says why there is none. The clock functions still work.
+    #[inline]
     pub fn locate() -> Result<Self, LocateError> {
         let vdso = auxv::vdso_address().ok_or(LocateError::Absent)?;
         let probe = |page| match kernel::probe(page) {
@@ -54,7 +55,7 @@ impl Vdso<'static> {
         // SAFETY: `probe` passes a page if the kernel says that it is readable, or if a sandbox
         // denies the question and the address is getauxval's, which is the vDSO's (`VdsoAddress`).
         // The vDSO is read-only, and stays mapped, as this function's documentation demands.
-        let image = unsafe { mapping::probed_image(base, probe) }?;
+        let image = unsafe { mapping::image(base, probe) }?;
         Ok(Self { image })
     }
 }
@@ -78,8 +79,11 @@ impl<'a> Vdso<'a> {
     /// memory, another one.
     pub unsafe fn from_ptr(base: *const u8) -> Result<Self, ParseError> {
         // SAFETY: the caller promises that the bytes are readable and do not change.
-        let image = unsafe { mapping::readable_image(base) }?;
-        Ok(Self { image })
+        match unsafe { mapping::image(base, |_| Ok(())) } {
+            Ok(image) => Ok(Self { image }),
+            Err(LocateError::Malformed(error)) => Err(error),
+            Err(_) => Err(ParseError::Truncated), // no page is unreadable
+        }
     }
 
     /// Returns the address of the image's first byte.
@@ -106,8 +110,8 @@ impl<'a> Vdso<'a> {
     /// arm, bit 0 is set for Thumb code.
     #[must_use]
     pub fn symbol_address(&self, name: &str, version: Option<&str>) -> Option<*const ()> {
-        let symbol = self.image.symbol(name, version)?;
-        Some(self.address_of(&symbol))
+        let value = self.image.value_of(name, version)?;
+        Some(self.address_of(value))
     }
 
     /// Returns the symbols of the image that can be called, each with its address.
@@ -118,12 +122,12 @@ impl<'a> Vdso<'a> {
     pub fn symbols(self) -> impl FusedIterator<Item = (Symbol<'a>, *const ())> + Clone {
         self.image
             .symbols()
-            .map(move |symbol| (symbol, self.address_of(&symbol)))
+            .map(move |symbol| (symbol, self.address_of(symbol.value())))
     }
 
-    fn address_of(&self, symbol: &Symbol<'_>) -> *const () {
+    fn address_of(&self, value: u64) -> *const () {
         let base = self.base().expose_provenance();
-        ptr::with_exposed_provenance(self.image.address(symbol, base))
+        ptr::with_exposed_provenance(self.image.address(value, base))
     }
 
     /// Returns the functions of the image as typed pointers: those that this crate calls.

@@ -2,20 +2,15 @@
 //! nothing. `get-parse_vdso` fetches its source.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use vdso_time::vdso::Vdso;
 use vdso_time_benches::calls;
-use vdso_time_benches::harness::samples::{OURS, Samples, say};
-use vdso_time_benches::harness::{Contender, Row, Spacing, median};
+use vdso_time_benches::harness::samples::{OURS, Samples};
+use vdso_time_benches::harness::{Contender, Row, Spacing};
 use vdso_time_benches::pages::Table;
 
 pub const ROWS: [&str; 2] = ["find one function", "find all functions"];
-pub const COLD: [&str; 2] = ["find one function, cold", "find all functions, cold"];
 pub const SELFTESTS: &str = "parse_vdso.c";
-
-/// Larger than a second-level cache.
-const LARGE: usize = 16 << 20;
 
 /// Returns the selftests' parser, if it is here.
 #[cfg(parse_vdso)]
@@ -84,7 +79,7 @@ pub fn table(samples: &Samples) -> Table {
         "peers-discovery",
         [&["ns"], PARSERS.as_slice(), &["/ parse_vdso.c"]].concat(),
     );
-    for row in ROWS.into_iter().chain(COLD) {
+    for row in ROWS {
         let ratio = samples.ratio(row, Spacing::Isolated, [OURS, SELFTESTS]);
         let nanos = PARSERS.map(|parser| samples.isolated(row, parser, 0));
         table.add(
@@ -96,61 +91,3 @@ pub fn table(samples: &Samples) -> Table {
     }
     table
 }
-
-/// Prints the rows for cold caches, without the time of an empty call: the image is in memory, the
-/// code in the third-level cache at best. The TLB stays warm, because the linker decides which
-/// contender shares a page with its caller and would need no page walk.
-pub fn print_cold(times: usize) {
-    let Ok(vdso) = Vdso::locate() else { return };
-    let mut large = Vec::<u8>::with_capacity(LARGE);
-    let start = large
-        .as_ptr()
-        .wrapping_add(large.as_ptr().align_offset(4096))
-        .cast_mut();
-    // SAFETY: the advice is for the vector's own pages, and does not change them.
-    unsafe { libc::madvise(start.cast(), LARGE - 4096, libc::MADV_HUGEPAGE) };
-    large.resize(LARGE, 1);
-    for (row, name) in rows().into_iter().zip(COLD) {
-        let mut contenders = row.contenders;
-        contenders.push(Contender::new("", || ()));
-        let mut nanos = vec![Vec::new(); contenders.len()];
-        for round in 0..times {
-            for turn in 0..contenders.len() {
-                let at = (round + turn) % contenders.len();
-                black_box(
-                    large
-                        .iter()
-                        .step_by(64)
-                        .map(|&byte| u64::from(byte))
-                        .sum::<u64>(),
-                );
-                flush(&vdso);
-                let start = Instant::now();
-                contenders[at].call(1);
-                nanos[at].push(start.elapsed().as_secs_f64() * 1e9);
-            }
-        }
-        let nanos: Vec<f64> = nanos.iter().map(|nanos| median(nanos)).collect();
-        let empty = nanos.last().copied().unwrap_or(0.0);
-        for (contender, nanos) in contenders.iter().zip(nanos).take(contenders.len() - 1) {
-            say(name, contender.name, nanos - empty);
-        }
-    }
-}
-
-/// Removes the image from all caches.
-#[cfg(target_arch = "x86_64")]
-fn flush(vdso: &Vdso<'_>) {
-    use std::arch::x86_64::{_mm_clflush, _mm_mfence};
-
-    for line in (0..vdso.size()).step_by(64) {
-        // SAFETY: the line is in the image.
-        unsafe { _mm_clflush(vdso.base().wrapping_add(line)) };
-    }
-    // Without it the flushes go on while the first contender is measured.
-    // SAFETY: every CPU of this architecture has the instruction.
-    unsafe { _mm_mfence() };
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn flush(_: &Vdso<'_>) {}

@@ -1,116 +1,75 @@
-//! The first call of a process: of a new program, and of a forked child.
+//! Figures of a first call, over several layouts of the program.
+//!
+//! A first call executes each instruction once, so it costs what it costs to fetch them, and where
+//! the linker has put them counts: one layout differed from another by 8 % of rustix's first call.
+//! So the program `first-call` is linked several times with more and more padding before its code.
+//! A figure is the median over these layouts, and the figure of a layout is the median over
+//! processes.
 
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
 
-use rustix::process::{WaitOptions, waitpid};
-use vdso_time::{
-    ClockId, Timespec, clock_getres, clock_gettime, getcpu, gettimeofday, syscall, time,
-};
-use vdso_time_benches::calls::keep;
 use vdso_time_benches::harness::Spacing;
-use vdso_time_benches::harness::samples::{OURS, Samples, say};
+use vdso_time_benches::harness::command::run;
+use vdso_time_benches::harness::median;
+use vdso_time_benches::harness::samples::Samples;
 use vdso_time_benches::pages::Table;
-use vdso_time_counter as counter;
+use vdso_time_peers::first_call::CONTENDERS;
+pub use vdso_time_peers::first_call::{ALL, CHECKED, ROWS};
 
-/// The rows: a new program, a child of a process that read no clock, and of one that did.
-pub const ROWS: [&str; 3] = [
-    "first call",
-    "in a forked child",
-    "after warm_up(), in a forked child",
-];
+use crate::foreign;
 
-/// The floor of a first call that reads no page before the kernel said that it is readable.
-pub const CHECKED: &str = "rustix and a check";
+/// The number of layouts.
+const LAYOUTS: usize = 8;
 
-/// The first calls of all five functions.
-pub const ALL: &str = "vdso-time, all functions";
+/// The padding that each layout has more than the one before. It moves functions to another place
+/// in their cache line and in their page.
+const PADDING: usize = 512 + 16;
 
-/// How each contender reads a monotonic clock.
-const CONTENDERS: [(&str, fn()); 9] = [
-    (OURS, || keep(clock_gettime(ClockId::MONOTONIC))),
-    (ALL, || {
-        keep((time(), gettimeofday(), getcpu()));
-        keep((
-            clock_getres(ClockId::MONOTONIC),
-            clock_gettime(ClockId::MONOTONIC),
-        ));
-    }),
-    ("vdso-time, counter", || {
-        keep(counter::CounterMonotonicUnordered::now().as_nanos())
-    }),
-    ("std", || keep(Instant::now())),
-    ("rustix", || {
-        keep(rustix::time::clock_gettime(
-            rustix::time::ClockId::Monotonic,
-        ))
-    }),
-    (CHECKED, || {
-        check();
-        keep(rustix::time::clock_gettime(
-            rustix::time::ClockId::Monotonic,
-        ));
-    }),
-    ("coarsetime", || keep(coarsetime::Instant::now())),
-    ("quanta", || keep(quanta::Instant::now())),
-    (
-        "vdso-time-quanta",
-        || keep(vdso_time_quanta::Instant::now()),
-    ),
-];
-
-/// Asks the kernel whether the vDSO's first page is readable, as this crate does.
-fn check() {
-    // SAFETY: it reads the auxiliary vector.
-    let vdso = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) };
-    // SAFETY: `how` is invalid, so the call changes nothing.
-    unsafe { libc::syscall(libc::SYS_rt_sigprocmask, -1, vdso | 1, 0, 8) };
+/// Links the program once for each layout.
+fn build() -> Result<Vec<PathBuf>, String> {
+    let directory = foreign::directory()?;
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut programs = Vec::new();
+    for layout in 0..LAYOUTS {
+        let target = directory.join("layouts");
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        let mut command = Command::new(&cargo);
+        command.args(["build", "--quiet", "--release", "--locked"]);
+        command.args(["--bin", "first-call", "--manifest-path"]);
+        command.arg(manifest).arg("--target-dir").arg(&target);
+        command.env("VDSO_TIME_PADDING", (layout * PADDING).to_string());
+        run(&mut command)?;
+        let program = directory.join(format!("first-call-{layout}"));
+        fs::copy(target.join("release/first-call"), &program)
+            .map_err(|error| format!("{}: {error}", program.display()))?;
+        programs.push(program);
+    }
+    Ok(programs)
 }
 
-/// Prints the nanoseconds of the contender's first call in a process: in this one, or in children.
-pub fn print(row: &str, name: &str, children: usize) -> Result<(), String> {
-    let contender = CONTENDERS
-        .into_iter()
-        .find(|(contender, _)| *contender == name);
-    let (name, read) = contender.ok_or_else(|| format!("there is no contender `{name}`"))?;
-    if row == ROWS[0] {
-        print_first(row, name, read);
-        return Ok(());
-    }
-    if row == ROWS[2] {
-        vdso_time::warm_up();
-        let start = Instant::now();
-        while start.elapsed() < Duration::from_millis(20) {
-            read();
-        }
-    }
-    for _ in 0..children {
-        // SAFETY: this process has one thread, so the child may call everything.
-        if unsafe { libc::fork() } == 0 {
-            print_first(row, name, read);
-            // SAFETY: the child has nothing of the parent's to clean up.
-            unsafe { libc::_exit(0) };
-        }
-        waitpid(None, WaitOptions::empty()).map_err(|error| format!("waitpid: {error}"))?;
-    }
-    Ok(())
-}
-
-/// Measures the call by the kernel's clock, so that the vDSO's pages are not touched.
-fn print_first(row: &str, name: &str, read: fn()) {
-    let now = || syscall::clock_gettime(ClockId::MONOTONIC_RAW).map_or(0, Timespec::as_nanos);
-    let nothing = (0..15).map(|_| -now() + now()).min().unwrap_or(0);
-    let start = now();
-    read();
-    say(row, name, (now() - start - nothing) as f64);
-}
-
-/// Starts a process for each contender `times` times, in turns.
+/// Starts a process of each layout for each row and contender `times` times, in turns.
 pub fn add(samples: &mut Samples, times: usize) -> Result<(), String> {
-    for (row, (name, _)) in (0..times)
-        .flat_map(|_| ROWS)
-        .flat_map(|row| CONTENDERS.map(|it| (row, it)))
-    {
-        samples.add_child(&[ROWS[0], row, name, "10"])?;
+    for program in build()? {
+        let mut nanos = BTreeMap::<[&str; 2], Vec<f64>>::new();
+        for _ in 0..times {
+            for row in ROWS {
+                for (name, _) in CONTENDERS {
+                    let text = run(Command::new(&program).args([row, name]))?;
+                    let of_contender = nanos.entry([row, name]).or_default();
+                    for line in text.lines() {
+                        let number = line.rsplit('\t').next().unwrap_or(line);
+                        let number = number.parse().map_err(|error| format!("{line}: {error}"))?;
+                        of_contender.push(number);
+                    }
+                }
+            }
+        }
+        for ([row, name], nanos) in nanos {
+            samples.push([row, Spacing::Isolated.name(), name], median(&nanos));
+        }
     }
     Ok(())
 }

@@ -12,15 +12,22 @@ const C: [(&str, &str, &str); 2] = [
     ("musl", "musl-gcc", "musl-tools"),
 ];
 
+/// Creates the directory of the programs that are built here.
+pub fn directory() -> Result<PathBuf, String> {
+    let target = match env::var_os("CARGO_TARGET_DIR") {
+        Some(target) => PathBuf::from(target),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
+    };
+    let directory = target.join("vdso-time-peers");
+    fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    Ok(directory)
+}
+
 /// Builds the programs. The error of a program says what is missing here.
 pub fn build() -> Result<Vec<Result<PathBuf, String>>, String> {
-    let target = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target =
-        target.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"));
-    let folder = target.join("vdso-time-peers");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let directory = directory()?;
     let program = |(name, compiler, packages): (&str, &str, &str)| {
-        let program = folder.join(name.replace(' ', "-"));
+        let program = directory.join(name.replace(' ', "-"));
         let mut command = Command::new(compiler);
         // Fixed places in a cache line, so that short loops compare.
         command.args(["-static", "-O2", "-falign-functions=64", "-falign-loops=64"]);

@@ -27,14 +27,13 @@ const LIMITS: &[Limit] = &[
     both("clock_getres(MONOTONIC)", "rustix", 0.05),
     both(COUNTER, LINE, 1.03),
     isolated(first::ROWS[0], first::CHECKED, 1.03),
-    isolated(first::ROWS[0], "rustix", 1.30).of(first::ALL),
+    isolated(first::ROWS[0], "rustix", 1.00).of(first::ALL),
+    isolated(first::ROWS[1], "rustix", 1.20),
     isolated(first::ROWS[2], "rustix", 1.05),
     isolated(scale::ROWS[1], "std", 1.03),
     isolated(scale::ROWS[3], "std", 1.03),
-    isolated(discovery::ROWS[0], discovery::SELFTESTS, 1.00),
+    isolated(discovery::ROWS[0], discovery::SELFTESTS, 1.50),
     isolated(discovery::ROWS[1], discovery::SELFTESTS, 1.00),
-    isolated(discovery::COLD[0], discovery::SELFTESTS, 1.00),
-    isolated(discovery::COLD[1], discovery::SELFTESTS, 1.00),
 ];
 
 /// The contenders of the calls, in the order of the columns: the C libraries, and Rust's.
@@ -46,15 +45,8 @@ fn child(asked: &[String]) -> Result<(), String> {
     let words: Vec<&str> = asked.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
     match *words {
-        [what, row, name, children] if what == first::ROWS[0] => {
-            first::print(row, name, number(children)?)
-        }
         [what, row, milliseconds] if what == scale::ROWS[0] => {
             scale::print(row, number(milliseconds)?)
-        }
-        [what, times] if what == discovery::COLD[0] => {
-            discovery::print_cold(number(times)?);
-            Ok(())
         }
         [what, seconds] if what == accuracy::ROW => {
             accuracy::print(number(seconds)? as u64);
@@ -87,16 +79,6 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
         .collect();
     let one = |samples: &mut Samples, asked: &[&str]| {
         samples.add_child(asked)?;
-        // A cold call differs more between processes, which have their stack and libraries
-        // elsewhere, than between repetitions in one.
-        let processes = if discovery::COLD.iter().any(|row| arguments.wants(row)) {
-            4
-        } else {
-            0
-        };
-        for _ in 0..processes {
-            samples.add_child(&[discovery::COLD[0], arguments.effort.choose("1", "6", "24")])?;
-        }
         foreign
             .iter()
             .try_for_each(|program| samples.add(&run(Command::new(program).args(asked))?))
@@ -105,7 +87,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     let is_noisy = |samples: &Samples, row: &str| limits::is_noisy(LIMITS, samples, row);
     let mut samples = Samples::collect(arguments, &names, one, is_noisy)?;
     if first::ROWS.iter().any(|row| arguments.wants(row)) {
-        first::add(&mut samples, arguments.effort.choose(1, 15, 101))?;
+        first::add(&mut samples, arguments.effort.choose(1, 5, 25))?;
     }
     for row in scale::ROWS.iter().filter(|row| arguments.wants(row)) {
         for _ in 0..arguments.effort.choose(1, 3, 5) {

@@ -117,10 +117,10 @@ fn find_symbols() -> [Result<Code, FallbackReason>; 5] {
     }
     let base = vdso.base().expose_provenance();
     if let Some((name, version)) = ABI.kernel_entry {
-        if let Some(entry) = image.symbol(name, Some(version)) {
-            // SAFETY: the table names the symbol that enters the kernel, and `symbol` found it in
-            // the vDSO, which stays mapped (`Vdso::locate`).
-            unsafe { native::set_kernel_entry(image.address(&entry, base)) };
+        if let Some(value) = image.value_of(name, Some(version)) {
+            // SAFETY: the table names the symbol that enters the kernel, and `value_of` found it
+            // in the vDSO, which stays mapped (`Vdso::locate`).
+            unsafe { native::set_kernel_entry(image.address(value, base)) };
         }
     }
     HAS_VERSIONS.store(image.has_versions(), Ordering::Relaxed);

@@ -1,0 +1,110 @@
+//! The first call of a process: of a new program, and of a forked child.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{WaitOptions, waitpid};
+use vdso_time::{
+    ClockId, Timespec, clock_getres, clock_gettime, getcpu, gettimeofday, syscall, time,
+};
+use vdso_time_benches::calls::keep;
+use vdso_time_benches::harness::samples::{OURS, say};
+use vdso_time_counter as counter;
+
+/// The rows: a new program, a child of a process that read no clock, and of one that did.
+pub const ROWS: [&str; 3] = [
+    "first call",
+    "in a forked child",
+    "after warm_up(), in a forked child",
+];
+
+/// The floor of a first call that reads no page before the kernel said that it is readable.
+pub const CHECKED: &str = "rustix and a check";
+
+/// The first calls of all five functions.
+pub const ALL: &str = "vdso-time, all functions";
+
+/// How many children a process forks.
+const CHILDREN: usize = 10;
+
+/// How each contender reads a monotonic clock.
+pub const CONTENDERS: [(&str, fn()); 9] = [
+    (OURS, || keep(clock_gettime(ClockId::MONOTONIC))),
+    (ALL, || {
+        keep((time(), gettimeofday(), getcpu()));
+        keep((
+            clock_getres(ClockId::MONOTONIC),
+            clock_gettime(ClockId::MONOTONIC),
+        ));
+    }),
+    ("vdso-time, counter", || {
+        keep(counter::CounterMonotonicUnordered::now().as_nanos());
+    }),
+    ("std", || keep(Instant::now())),
+    ("rustix", || {
+        keep(rustix::time::clock_gettime(
+            rustix::time::ClockId::Monotonic,
+        ));
+    }),
+    (CHECKED, || {
+        check();
+        keep(rustix::time::clock_gettime(
+            rustix::time::ClockId::Monotonic,
+        ));
+    }),
+    ("coarsetime", || keep(coarsetime::Instant::now())),
+    ("quanta", || keep(quanta::Instant::now())),
+    (
+        "vdso-time-quanta",
+        || keep(vdso_time_quanta::Instant::now()),
+    ),
+];
+
+/// Asks the kernel whether the vDSO's first page is readable, as this crate does.
+fn check() {
+    // SAFETY: it reads the auxiliary vector.
+    let vdso = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) };
+    // SAFETY: `how` is invalid, so the call changes nothing.
+    unsafe { libc::syscall(libc::SYS_rt_sigprocmask, -1, vdso | 1, 0, 8) };
+}
+
+/// Prints the nanoseconds of the contender's first call in a process: in this one, or in children.
+///
+/// # Errors
+///
+/// The contender does not exist, or a child process cannot be awaited.
+pub fn print(row: &str, name: &str) -> Result<(), String> {
+    let contender = CONTENDERS
+        .into_iter()
+        .find(|(contender, _)| *contender == name);
+    let (name, read) = contender.ok_or_else(|| format!("there is no contender `{name}`"))?;
+    if row == ROWS[0] {
+        print_first(row, name, read);
+        return Ok(());
+    }
+    if row == ROWS[2] {
+        vdso_time::warm_up();
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(20) {
+            read();
+        }
+    }
+    for _ in 0..CHILDREN {
+        // SAFETY: this process has one thread, so the child may call everything.
+        if unsafe { libc::fork() } == 0 {
+            print_first(row, name, read);
+            // SAFETY: the child has nothing of the parent's to clean up.
+            unsafe { libc::_exit(0) };
+        }
+        waitpid(None, WaitOptions::empty()).map_err(|error| format!("waitpid: {error}"))?;
+    }
+    Ok(())
+}
+
+/// Measures the call by the kernel's clock, so that the vDSO's pages are not touched.
+fn print_first(row: &str, name: &str, read: fn()) {
+    let now = || syscall::clock_gettime(ClockId::MONOTONIC_RAW).map_or(0, Timespec::as_nanos);
+    let nothing = (0..15).map(|_| -now() + now()).min().unwrap_or(0);
+    let start = now();
+    read();
+    say(row, name, (now() - start - nothing) as f64);
+}

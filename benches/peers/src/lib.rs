@@ -1,0 +1,3 @@
+//! What the two programs of this package share.
+
+pub mod first_call;
