@@ -130,7 +130,9 @@ pub enum LocateError {
 impl fmt::Display for LocateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Absent => f.write_str("no vDSO: AT_SYSINFO_EHDR is missing or 0, or a sandbox hides it"),
+            Self::Absent => f.write_str(
+                "no vDSO: AT_SYSINFO_EHDR is missing or 0, a sandbox hides it, or /proc is not mounted",
+            ),
             Self::Unmapped => f.write_str("no vDSO: AT_SYSINFO_EHDR points to unreadable memory"),
             Self::Unchecked => f.write_str(
                 "no vDSO: a sandbox denied the check of its address (call warm_up() before the sandbox)",

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use test_support::child::{self, End, SUCCESS};
 use test_support::nix::sys::signal::{Signal, raise};
 use test_support::{not_run_here, oracle, signals};
-use vdso_time::{ClockId, Route, Routes, routes, syscall};
+use vdso_time::{Cause, ClockId, ReadCost, Route, Routes, routes, syscall};
 
 /// Strict seccomp denies the counter too, there (seccomp_set_mode_strict of kernel/seccomp.c).
 const X86: bool = cfg!(any(target_arch = "x86", target_arch = "x86_64"));
@@ -71,6 +71,15 @@ const BY_KERNEL: [Read; 2] = [
     || vdso_time::clock_gettime(ClockId::THREAD_CPUTIME).is_ok(),
 ];
 
+/// Measurements of a coarse clock. `CLOCK_MONOTONIC` measures the time.
+const TIMED: [Read; 2] = [
+    || vdso_time::read_cost(ClockId::MONOTONIC_COARSE) != ReadCost::SystemCall,
+    || vdso_time::explain(ClockId::MONOTONIC_COARSE) != Cause::Refused,
+];
+
+/// A measurement whose answer is known without one.
+const UNTIMED: Read = || vdso_time::read_cost(ClockId::PROCESS_CPUTIME) == ReadCost::SystemCall;
+
 /// Returns how a read of the counter ends in a state that makes it fatal or not, and how if the
 /// vDSO asks the kernel.
 fn counter_ends(fatal: bool, if_asked: End) -> Option<End> {
@@ -105,8 +114,11 @@ fn in_strict_seccomp_the_coarse_clocks_work() {
             expected(|found| found.getcpu)
         }
     );
-    for read in BY_KERNEL {
+    for read in BY_KERNEL.into_iter().chain([UNTIMED]) {
         assert_eq!(end(false, strict, read), KILLED);
+    }
+    for read in TIMED {
+        assert_ne!(end(false, strict, read), SUCCESS);
     }
     if let Some(expected) = counter_ends(X86, KILLED) {
         for read in BY_COUNTER {
@@ -129,9 +141,10 @@ fn without_the_counter_the_coarse_clocks_and_the_kernel_work() {
             assert_eq!(end(is_first, without_counter, read), SUCCESS);
         }
         if let Some(expected) = counter_ends(true, SUCCESS) {
-            for read in BY_COUNTER {
+            for read in BY_COUNTER.into_iter().chain(TIMED) {
                 assert_eq!(end(is_first, without_counter, read), expected);
             }
         }
+        assert_eq!(end(is_first, without_counter, UNTIMED), SUCCESS);
     }
 }
