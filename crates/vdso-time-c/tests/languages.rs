@@ -222,6 +222,26 @@ fn c_programs_get_the_times_of_libc() {
     }
 }
 
+/// Runs a program with the example for LD_PRELOAD, as it is and without order between threads.
+#[test]
+fn a_library_for_ld_preload_reads_the_clocks_from_the_counter() {
+    if !can_build() || !is_native() {
+        return;
+    }
+    let headers = installed("include");
+    let archive = installed("lib/libvdso_time.a");
+    let program = installed("preload-test");
+    run(&split(&format!("cc -O2 -o {program} tests/preload.c -ldl")));
+    for order in ["ORDERED", "UNORDERED"] {
+        let library = installed(&format!("{order}-preload.so"));
+        run(&split(&format!(
+            "cc -O2 -Wall -Wextra -Werror -shared -fPIC -D{order} -o {library} \
+             examples/preload.c -I{headers} -Wl,--exclude-libs,ALL {archive}"
+        )));
+        run_program(&["env", &format!("LD_PRELOAD={library}"), &program]);
+    }
+}
+
 /// Branches on the results: MemorySanitizer ends a program that branches on bytes nobody stored.
 #[test]
 fn memory_sanitizer_sees_the_results() {

@@ -1,0 +1,88 @@
+/*
+ * A library for LD_PRELOAD: CLOCK_MONOTONIC and CLOCK_REALTIME are read from the CPU's counter.
+ *
+ *   cc -O2 -shared -fPIC -o preload.so preload.c -Wl,--exclude-libs,ALL \
+ *       $(pkg-config --cflags vdso_time) -l:libvdso_time.a
+ *   LD_PRELOAD=./preload.so program
+ *
+ * It is for programs that call libc's clock_gettime() or gettimeofday(). A program with a static
+ * libc does not notice it, and neither does one that calls the vDSO itself, as those in Go do. The
+ * other clocks are read as before, from the vDSO.
+ *
+ * As libc's function does, this one waits for all earlier instructions before it reads the counter,
+ * which is most of what a read costs. With -DUNORDERED it does not wait. Then the times of one
+ * thread are still in order, but a time can be earlier than one that another thread read before.
+ * examples/preload.sh measures what both gain in PostgreSQL and Redis.
+ *
+ * Nothing here calls libc's clocks, which would call these functions again, without end.
+ */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stddef.h>
+#include <sys/select.h> /* struct timeval */
+#include <time.h>
+
+#include <vdso_time.h>
+#include <vdso_time_counter.h>
+
+#define NANOS 1000000000
+
+static int failed(int64_t error) {
+  errno = (int)-error;
+  return -1;
+}
+
+static int from_vdso(clockid_t clock, struct timespec *time) {
+  struct vdso_timespec now;
+  int error = vdso_time_clock_gettime(clock, &now);
+  if (error != 0)
+    return failed(error);
+  time->tv_sec = now.tv_sec;
+  time->tv_nsec = now.tv_nsec;
+  return 0;
+}
+
+static int64_t monotonic(void) {
+#ifdef UNORDERED
+  uint64_t ticks;
+  if (vdso_time_counter_ticks(&ticks) == 0) {
+    int64_t now = vdso_time_counter_ticks_to_monotonic(ticks);
+    if (now >= 0)
+      return now;
+  }
+#endif
+  return vdso_time_counter_monotonic();
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time) {
+  int64_t now;
+  if (clock == CLOCK_MONOTONIC)
+    now = monotonic();
+  else if (clock == CLOCK_REALTIME)
+    now = vdso_time_counter_realtime();
+  else
+    return from_vdso(clock, time);
+  if (now < 0)
+    return failed(now);
+  time->tv_sec = now / NANOS;
+  time->tv_nsec = now % NANOS;
+  return 0;
+}
+
+/*
+ * Not as sys/time.h declares it: there no argument is NULL, so the compiler would drop the check. As
+ * libc's, it writes a time zone of 0.
+ */
+int gettimeofday(struct timeval *time, int zone[2]) {
+  int64_t now = vdso_time_counter_realtime();
+  if (now < 0)
+    return failed(now);
+  if (zone != NULL)
+    zone[0] = zone[1] = 0;
+  if (time != NULL) {
+    time->tv_sec = now / NANOS;
+    time->tv_usec = now % NANOS / 1000;
+  }
+  return 0;
+}
