@@ -104,7 +104,8 @@ causes! {
     NotYet = "not-yet",
         "this kernel started a moment ago and may still be measuring the CPU's counter",
         "Look again in some seconds.";
-    /// The vDSO of gVisor, WSL 1 or user-mode Linux makes the system call. Only vdso-doctor sees it.
+    /// The vDSO of gVisor, WSL 1 or user-mode Linux makes the system call. Only vdso-doctor sees
+    /// it.
     GuestKernel = "guest-kernel",
         "the vDSO of gVisor, WSL 1 or user-mode Linux makes a system call",
         "Read the clock less often.";
@@ -127,12 +128,12 @@ impl fmt::Display for Cause {
 /// Explains what a read of this clock by [`clock_gettime`](crate::clock_gettime()) costs.
 ///
 /// It replaces a list of clock sources' names, which is wrong somewhere: `kvm-clock` and `xen` are
-/// fast on one host and slow on another, and `arch_sys_counter` is arm's `tsc`. The cost is measured
-/// ([`read_cost`]), and a name only explains it.
+/// fast on one host and slow on another, and `arch_sys_counter` is arm's `tsc`. The cost is
+/// measured ([`read_cost`]), and a name only explains it.
 ///
-/// The answer holds for this moment. The call takes some microseconds, makes at most 32 system calls
-/// clock_gettime(2), and reads two files of /sys if reads enter the kernel. So call it before a
-/// sandbox.
+/// The answer holds for this moment. The call takes some microseconds, makes at most 32 system
+/// calls clock_gettime(2), and reads two files of /sys if reads enter the kernel. So call it before
+/// a sandbox.
 ///
 /// # Examples
 ///
@@ -228,8 +229,8 @@ const READABLE: [&str; 7] = [
     "hyperv_clocksource_tsc_page",
 ];
 
-/// The clock sources that the vDSO reads only if the hypervisor says that the counter is the same on
-/// all CPUs (`PVCLOCK_TSC_STABLE_BIT`).
+/// The clock sources that the vDSO reads only if the hypervisor says that the counter is the same
+/// on all CPUs (`PVCLOCK_TSC_STABLE_BIT`).
 const READABLE_IF_STABLE: [&str; 2] = ["kvm-clock", "xen"];
 
 impl Cause {

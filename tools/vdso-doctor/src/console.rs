@@ -32,7 +32,7 @@ extern "C" fn look() {
 
 /// Returns an error if standard output was not open for writing when the program started.
 ///
-/// Nothing says so later. Before `main`, std opens /dev/null in the place of a closed descriptor,
+/// Nothing shows it later. Before `main`, std opens /dev/null in the place of a closed descriptor,
 /// and writing to that succeeds; the C library calls [`look`] earlier. std also takes EBADF, the
 /// error of a descriptor that is open for reading only, for success.
 pub(crate) fn require_output() -> io::Result<()> {
@@ -58,8 +58,8 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Prints on standard error, if that can be written to. A log gets one line, and a terminal lines of
-/// 80 columns.
+/// Prints on standard error, if that can be written to. A log gets one line, and a terminal lines
+/// of 80 columns.
 pub(crate) fn say(what: &str) {
     let mut line = format!("{PROGRAM}: {}", printable(what));
     if io::stderr().is_terminal() {

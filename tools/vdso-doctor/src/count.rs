@@ -8,7 +8,8 @@
 //! for each CPU that this thread may use
 //!     move the other thread there, and tell it to make its calls
 //!     wait for its answer, for a limited time
-//!     if there is none: the CPU could not be tried; let the other thread run anywhere and wait again
+//!     if there is none, the CPU could not be tried:
+//!         let the other thread run anywhere, and wait again
 //! ```
 //!
 //! The wait is limited, because a thread of real-time priority may hold a CPU as long as it likes.

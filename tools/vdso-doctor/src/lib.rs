@@ -113,8 +113,8 @@ impl Diagnosis {
     /// Returns where these reads are answered.
     ///
     /// It is [`Location::UserSpace`] only if proof or the route shows it for each of them, and
-    /// [`Location::Kernel`] if that is known for one. A system call that an emulator or valgrind makes
-    /// is [`Location::Unknown`].
+    /// [`Location::Kernel`] if that is known for one. A system call that an emulator or valgrind
+    /// makes is [`Location::Unknown`].
     #[must_use]
     pub fn location(&self, calls: &[Call]) -> Location {
         worst_location(&self.measurements, self.platform.supervisor, calls)
@@ -125,7 +125,8 @@ impl Diagnosis {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Finding {
-    /// [`Location::Kernel`] if a read enters the kernel, [`Location::Unknown`] if nothing can be proved.
+    /// [`Location::Kernel`] if a read enters the kernel, [`Location::Unknown`] if nothing can be
+    /// proved.
     pub location: Location,
     /// Why.
     pub cause: Cause,

@@ -70,7 +70,7 @@ pub enum ProcessError {
     Ended,
     /// There is no /proc of this process's PID namespace.
     NoProc,
-    /// This process may not read the other's memory.
+    /// This process must not read the other's memory.
     Denied,
     /// The process has no vDSO, so each of its clock reads is a system call.
     NoVdso,
@@ -273,8 +273,8 @@ fn hexadecimal(bytes: &[u8]) -> String {
     digits.collect()
 }
 
-/// Returns the image as a file with sections, unless it has so many that a search takes long: it may
-/// read the whole image for each.
+/// Returns the image as a file with sections, unless it has so many that a search takes long: it
+/// may read the whole image for each.
 fn with_few_sections(bytes: &[u8]) -> Option<object::File<'_>> {
     let file = object::File::parse(bytes).ok()?;
     if file.sections().count() > MOST_SECTIONS {
@@ -393,7 +393,7 @@ fn has_no_memory(thread: u32) -> bool {
     matches!(state, Some("Z" | "X")) || flags & KERNEL_THREAD != 0
 }
 
-/// Returns the number of this process in /proc, which can be that of an outer PID namespace.
+/// Returns the number of this process in /proc, which can be its number in an outer PID namespace.
 pub(crate) fn own_number() -> Option<u32> {
     fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()
 }

@@ -1,4 +1,5 @@
-//! Diagnoses of processes that may not read the clock. Each is forked before this one makes a read.
+//! The words of the JSON, proofs on busy CPUs, and diagnoses of processes that must not read the
+//! clock. Each of these is forked before this one makes a read.
 
 use std::env::consts::ARCH;
 use std::os::fd::AsRawFd as _;
@@ -182,7 +183,7 @@ fn a_supervisor_is_known_by_its_vdso() {
         let seen = supervisor(vdso(linked_for), release, |_| None);
         assert_eq!(seen, expected, "{linked_for:#x} {release}");
     }
-    // Valgrind hides the vDSO; a folder of its name does not.
+    // Valgrind hides the vDSO; a directory of its name does not.
     let maps = |path: &str| {
         (path == "/proc/self/maps").then(|| "/usr/libexec/valgrind/vgpreload_core.so".into())
     };

@@ -45,8 +45,9 @@ fn first_step() -> Option<f64> {
 
 /// Returns the smallest step that a clock was seen to make, in nanoseconds.
 ///
-/// The search takes 12 ms, and longer for a clock of the timer's ticks, which makes one in 1 to 10 ms.
-/// A single step can be of many ticks if the thread did not run meanwhile, so it waits for some.
+/// The search takes 12 ms, and longer for a clock of the timer's ticks, which makes one in 1 to 10
+/// ms. A single step can be of many ticks if the thread did not run meanwhile, so it waits for
+/// some.
 pub(crate) fn step(clock: ClockId) -> Option<i64> {
     const FEW_STEPS: u32 = 3;
     const MANY_STEPS: u32 = 100;

@@ -10,11 +10,10 @@
 //!                                CLOCK_MONOTONIC_COARSE, time(): none
 //!
 //! 1. the worst call              CLOCK_REALTIME, the first one that is known to enter the kernel
-//! 2. its evidence                proved, by each of its calls: the function exists, and always asks
-//! 3. the other clocks            CLOCK_MONOTONIC enters as well, so the clock source is the reason
-//! 4. the clock source            only the kernel reads hpet, and tsc is on offer
-//! 5. the verdict                 Cause::ClockSource: "To fix it now, run ... `echo tsc | ...`"
-//! ```
+//! 2. its evidence                proved, by each of its calls: the function exists, and always
+//! asks 3. the other clocks            CLOCK_MONOTONIC enters as well, so the clock source is the
+//! reason 4. the clock source            only the kernel reads hpet, and tsc is on offer 5. the
+//! verdict                 Cause::ClockSource: "To fix it now, run ... `echo tsc | ...`" ```
 
 use vdso_time::{Cause, ClockId};
 
@@ -133,7 +132,8 @@ impl<'a> Facts<'a> {
         if self.is_in_user_space(MONOTONIC) {
             return Cause::ClockNotServed;
         }
-        // Its clock source and flags are those of the kernel below, or mean something else.
+        // It shows the clock source and the flags of the kernel below, or others with another
+        // meaning.
         if supervisor.is_some() {
             return Cause::GuestKernel;
         }

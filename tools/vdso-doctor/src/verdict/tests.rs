@@ -12,11 +12,12 @@ use crate::report::wrapped;
 
 const CASES: &str = include_str!("cases.toml");
 
-/// The keys of a case, and that of its group.
+/// The keys of a case, and the one of its group.
 const KEYS: &str = "architecture boot cause coarse cpu found kernel new omits precise reads report says \
                     sources supervisor cases";
 
-/// Makes the measurements of a clock source that is read in one location and coarse clocks in another.
+/// Makes the measurements of a clock source that is read in one location and coarse clocks in
+/// another.
 fn measurements(precise: &str, coarse: &str) -> Vec<Measurement> {
     let clocks = [ClockId::MONOTONIC_COARSE, ClockId::REALTIME_COARSE].map(Call::ClockGettime);
     let cheap = clocks

@@ -9,12 +9,12 @@ use test_support::{filter, has_tool, not_run_here};
 
 use super::{PROGRAM, ended, run};
 
-/// Makes an empty folder.
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
+/// Makes an empty directory.
+fn directory(name: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&directory);
+    fs::create_dir_all(&directory).unwrap();
+    directory
 }
 
 #[test]
@@ -35,8 +35,8 @@ fn prometheus_reads_the_metrics() {
     ) {
         return;
     }
-    let folder = folder("metrics");
-    let file = folder.join("vdso.prom");
+    let directory = directory("metrics");
+    let file = directory.join("vdso.prom");
     fs::write(&file, &text).unwrap();
     let mut python = Command::new("/usr/bin/python3");
     python
@@ -96,7 +96,7 @@ fn an_unknown_place_is_no_sample() {
     assert!(status == Some(1) || !has_clock, "{text}{error}");
 }
 
-/// Compares the commands in the files for systemd and Kubernetes with that of a check.
+/// Compares the commands in the files for systemd and Kubernetes with the one of a check.
 #[test]
 fn the_unit_and_the_pod_run_a_check() {
     let unit = include_str!("../../contrib/vdso-doctor.service");
@@ -154,8 +154,8 @@ fn the_unit_and_the_pod_run_a_check() {
     if !has_tool("systemd-analyze", &["--version"]) {
         return;
     }
-    let folder = folder("unit");
-    let installed = folder.join("vdso-doctor.service");
+    let directory = directory("unit");
+    let installed = directory.join("vdso-doctor.service");
     fs::write(&installed, unit.replace("/usr/bin/vdso-doctor", PROGRAM)).unwrap();
     let mut verify = Command::new("systemd-analyze");
     let Some((status, _, error)) = ended(verify.args(["verify", "--man=no"]).arg(installed)) else {
