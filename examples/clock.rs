@@ -18,7 +18,8 @@ fn main() -> Result<(), Errno> {
     let stamp = vdso_time::gettimeofday()?;
     println!("gettimeofday  {}.{:06} s", stamp.tv_sec, stamp.tv_usec);
 
-    let (start, mut reads) = (Instant::now(), 0);
+    let start = Instant::now();
+    let mut reads = 0;
     while start.elapsed() < Duration::from_millis(10) {
         reads += 1;
     }

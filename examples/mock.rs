@@ -20,15 +20,13 @@ impl<C: MonotonicClock> Lease<C> {
 }
 
 /// A clock of this thread, which `SECONDS` moves.
-enum Mock {}
+struct Mock;
 
 thread_local!(static SECONDS: Cell<u64> = const { Cell::new(0) });
 
 impl MonotonicClock for Mock {
     fn try_now() -> Result<Instant<Self>, Errno> {
-        Ok(Instant::from_clock_nanos(
-            SECONDS.get() as i64 * 1_000_000_000,
-        ))
+        Ok(Instant::EPOCH + Duration::from_secs(SECONDS.get()))
     }
 }
 

@@ -12,7 +12,7 @@ use vdso_time::{ClockId, Monotonic, MonotonicCoarse, MonotonicRaw, syscall};
 use vdso_time_counter as counter;
 use vdso_time_criterion::{CounterTime, VdsoTime};
 
-/// Returns the kernel's `CLOCK_MONOTONIC` in nanoseconds, by system call.
+/// Returns the kernel's `CLOCK_MONOTONIC` in nanoseconds, from a system call.
 fn kernel() -> f64 {
     let now = syscall::clock_gettime(ClockId::MONOTONIC).unwrap();
     now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
@@ -40,7 +40,9 @@ fn counter_time() -> Option<CounterTime> {
 /// Measures two sleeps, between shorter and longer measurements of the kernel's clock. The error of
 /// the sum may be `nanos` and `ppm` of the time.
 fn is_bracketed<M: Measurement>(measurement: &M, nanos: f64, ppm: f64) {
-    let (mut sum, mut least, mut most) = (measurement.zero(), 0.0, 0.0);
+    let mut sum = measurement.zero();
+    let mut least = 0.0;
+    let mut most = 0.0;
     assert!(measurement.to_f64(&sum).abs() < f64::EPSILON);
     for _ in 0..2 {
         let before = kernel();
@@ -51,7 +53,8 @@ fn is_bracketed<M: Measurement>(measurement: &M, nanos: f64, ppm: f64) {
         sum = measurement.add(&sum, &measurement.end(start));
         most += kernel() - before;
     }
-    let (measured, error) = (measurement.to_f64(&sum), nanos + ppm / 1e6 * most);
+    let measured = measurement.to_f64(&sum);
+    let error = nanos + ppm / 1e6 * most;
     assert!(
         least - error <= measured && measured <= most + error,
         "{least} <= {measured} <= {most}"

@@ -69,9 +69,10 @@ impl Clock {
     #[inline]
     #[must_use]
     pub fn raw(&self) -> u64 {
-        self.mock
-            .as_ref()
-            .map_or_else(monotonic, |mock| mock.value())
+        match &self.mock {
+            Some(mock) => mock.value(),
+            None => monotonic(),
+        }
     }
 
     /// Returns the time of a [`raw`](Self::raw) value.
@@ -95,8 +96,8 @@ impl Clock {
         end.saturating_sub(start)
     }
 
-    /// Returns the time of the last [`set_recent`] or of the [`Upkeep`], by one load. If there was
-    /// none, it reads the clock.
+    /// Returns the time of the last [`set_recent`] or of the [`Upkeep`], which costs one load. If
+    /// there was none, it reads the clock.
     ///
     /// # Panics
     ///
@@ -105,9 +106,11 @@ impl Clock {
     #[must_use]
     pub fn recent(&self) -> Instant {
         if self.mock.is_some() {
-            self.now()
-        } else {
-            recent().unwrap_or_else(|| self.now())
+            return self.now();
+        }
+        match recent() {
+            Some(recent) => recent,
+            None => self.now(),
         }
     }
 }
@@ -137,9 +140,10 @@ pub fn set_recent(instant: Instant) {
 
 #[inline]
 fn recent() -> Option<Instant> {
-    Some(RECENT.load(Ordering::Acquire))
-        .filter(|&nanos| nanos != 0)
-        .map(Instant)
+    match RECENT.load(Ordering::Acquire) {
+        0 => None,
+        nanos => Some(Instant(nanos)),
+    }
 }
 
 /// Returns the mock's time inside [`with_clock`]. Destructors of an ending thread can read the time
@@ -163,7 +167,7 @@ fn monotonic() -> u64 {
     nanos as u64
 }
 
-/// Returns the time in nanoseconds by std's clock. It starts at 36 years, so that a program can
+/// Returns the time of std's clock in nanoseconds. It starts at 36 years, so that a program can
 /// subtract from early times.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn monotonic() -> u64 {

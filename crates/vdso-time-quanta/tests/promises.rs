@@ -17,7 +17,8 @@ fn no_thread_reads_a_time_before_one_that_it_or_with_ordered_another_thread_read
     let latest = Atomic::new(Instant::ZERO);
     let read = |clock: &Clock| {
         let before = latest.load(Acquire);
-        let (raw, now) = (clock.scaled(clock.raw()), Instant::now());
+        let raw = clock.scaled(clock.raw());
+        let now = Instant::now();
         assert!(raw <= now, "{raw:?} {now:?}");
         assert!(
             before <= raw || !cfg!(feature = "ordered"),
@@ -27,7 +28,11 @@ fn no_thread_reads_a_time_before_one_that_it_or_with_ordered_another_thread_read
     };
     thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| (0..200_000).for_each(|_| read(&Clock::new())));
+            scope.spawn(|| {
+                for _ in 0..200_000 {
+                    read(&Clock::new());
+                }
+            });
         }
     });
 }
@@ -106,12 +111,8 @@ fn a_mock_ends_with_its_closure_even_if_that_panics() {
     mock.increment(Duration::from_nanos(7));
     let nested = || with_clock(&Clock::new(), Instant::now);
     with_clock(&clock, || assert!(nested() > Instant::now()));
-    assert!(
-        catch_unwind(AssertUnwindSafe(|| with_clock(&clock, || panic!(
-            "on purpose"
-        ))))
-        .is_err()
-    );
+    let panics = || with_clock(&clock, || panic!("on purpose"));
+    assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
     assert!(Instant::now() > clock.now());
     let mock = Mock::clone(&mock);
     mock.increment(1_u64);

@@ -60,19 +60,18 @@ fn main() {
         site.set_tracer(Some(&TRACER));
     }
     let until = Instant::now() + Duration::from_millis(500);
-    thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(|| serve_requests(until)))));
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| serve_requests(until));
+        }
+    });
 
     let (calls, close) = &COUNTS;
     println!("{}", report(calls));
-    for (site, close) in sites()
-        .iter()
-        .zip(close)
-        .filter(|(site, _)| site.name().starts_with("request"))
-    {
-        println!(
-            "{:13} {:>9} within 1 us",
-            site.name(),
-            close.reads.load(Ordering::Relaxed)
-        );
+    for (site, close) in sites().iter().zip(close) {
+        if site.name().starts_with("request") {
+            let reads = close.reads.load(Ordering::Relaxed);
+            println!("{:13} {reads:>9} within 1 us", site.name());
+        }
     }
 }

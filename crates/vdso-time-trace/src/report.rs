@@ -35,13 +35,12 @@ impl<const N: usize> fmt::Display for Report<N> {
                 "no site: the feature `enabled` of vdso-time-trace is off\n"
             });
         }
-        let widest = |text: fn(&Site) -> &str| {
-            self.rows()
-                .map(|(site, _)| text(site).len())
-                .max()
-                .unwrap_or(0)
-        };
-        let (name, function) = (widest(Site::name).max(4), widest(Site::function).max(8));
+        let mut name = "site".len();
+        let mut function = "function".len();
+        for (site, _) in self.rows() {
+            name = name.max(site.name().len());
+            function = function.max(site.function().len());
+        }
         writeln!(
             f,
             "{:>12}  {:name$}  {:function$}  where",

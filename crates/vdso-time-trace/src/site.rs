@@ -128,7 +128,12 @@ impl Site {
         let offset = ptr::from_ref(self)
             .addr()
             .wrapping_sub(sites().as_ptr().addr());
-        Some(offset / size_of::<Self>()).filter(|index| *index < sites().len())
+        let index = offset / size_of::<Self>();
+        if index < sites().len() {
+            Some(index)
+        } else {
+            None
+        }
     }
 
     /// Returns whether the site has a tracer. `Relaxed`, so an untraced read has no barrier, even

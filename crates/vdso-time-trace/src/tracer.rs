@@ -5,7 +5,10 @@ use crate::site::{Site, Trace};
 impl<T: Trace, const N: usize> Trace for [T; N] {
     #[inline]
     fn event(&self, site: &'static Site, nanos: Option<i64>) {
-        if let Some(tracer) = site.index().and_then(|index| self.get(index)) {
+        let Some(index) = site.index() else {
+            return;
+        };
+        if let Some(tracer) = self.get(index) {
             tracer.event(site, nanos);
         }
     }

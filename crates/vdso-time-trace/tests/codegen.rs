@@ -27,24 +27,17 @@ fn a_site_costs_a_load_a_test_and_a_branch_and_nothing_without_the_feature() {
             },
         ),
     ] {
-        let folder = format!("trace-{features}");
-        let library = program::library(["vdso-time-trace", features], TRIPLE, &folder, &[]);
+        let directory = format!("trace-{features}");
+        let library = program::library(["vdso-time-trace", features], TRIPLE, &directory, &[]);
         let Some(library) = library else { return };
         // The macro of linkme is compiled for the host.
-        let host = format!(
-            "-L{}",
-            library
-                .ancestors()
-                .nth(3)
-                .unwrap()
-                .join("release/deps")
-                .display()
-        );
+        let target = library.ancestors().nth(3).unwrap();
+        let host = format!("-L{}", target.join("release/deps").display());
         let source = "crates/vdso-time-trace/tests/programs/loops.rs";
         let listing =
             program::listing(TRIPLE, source, &library, &["--extern=vdso_time", &host]).unwrap();
-        let [site, bare] =
-            ["at_a_site", "bare"].map(|name| Cost::of_turn(&listing, name, "no test"));
+        let site = Cost::of_turn(&listing, "at_a_site", "no test");
+        let bare = Cost::of_turn(&listing, "bare", "no test");
         assert_eq!(site.less(bare), expected, "{features}\n{listing}");
     }
 }

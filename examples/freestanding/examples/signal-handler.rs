@@ -48,7 +48,8 @@ extern "C" fn main() -> c_int {
         while COUNT.load(Ordering::Relaxed) == seen {
             core::hint::spin_loop();
         }
-        let (handled, after) = (NANOS.load(Ordering::Relaxed), Instant::now().as_nanos());
+        let handled = NANOS.load(Ordering::Relaxed);
+        let after = Instant::now().as_nanos();
         if !(before..=after).contains(&handled) {
             return 1;
         }
