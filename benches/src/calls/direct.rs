@@ -19,28 +19,22 @@ pub(super) fn contender(function: Option<VdsoFn>, clock: ClockId) -> Option<Cont
         VdsoFn::Timespec64(call) => Contender::new(DIRECT, move || {
             let mut out = Timespec::default();
             // SAFETY: the vDSO stays mapped, and `out` is valid for writes.
-            assert!(
-                unsafe { call(clock, &raw mut out) } == 0,
-                "the vDSO refuses the clock"
-            );
+            let status = unsafe { call(clock, &raw mut out) };
+            assert!(status == 0, "the vDSO refuses the clock");
             out.keep();
         }),
         VdsoFn::Timespec32(call) => Contender::new(DIRECT, move || {
             let mut out = [0_i32; 2];
             // SAFETY: as above.
-            assert!(
-                unsafe { call(clock, &raw mut out) } == 0,
-                "the vDSO refuses the clock"
-            );
+            let status = unsafe { call(clock, &raw mut out) };
+            assert!(status == 0, "the vDSO refuses the clock");
             out.keep();
         }),
         VdsoFn::Timeval64(call) => Contender::new(DIRECT, move || {
             let mut out = Timeval::default();
             // SAFETY: as above. The time zone may be null.
-            assert!(
-                unsafe { call(&raw mut out, null_mut()) } == 0,
-                "the vDSO has no time"
-            );
+            let status = unsafe { call(&raw mut out, null_mut()) };
+            assert!(status == 0, "the vDSO has no time");
             out.keep();
         }),
         // SAFETY: as above. A null pointer asks for the result only.
@@ -49,10 +43,8 @@ pub(super) fn contender(function: Option<VdsoFn>, clock: ClockId) -> Option<Cont
             let mut cpu = 0;
             let mut node = 0;
             // SAFETY: as above. The third pointer may be null.
-            assert!(
-                unsafe { call(&raw mut cpu, &raw mut node, null_mut()) } == 0,
-                "no getcpu"
-            );
+            let status = unsafe { call(&raw mut cpu, &raw mut node, null_mut()) };
+            assert!(status == 0, "no getcpu");
             cpu.keep();
             node.keep();
         }),

@@ -4,6 +4,7 @@
 #![allow(unsafe_code, reason = "gnu_get_libc_version(3)")]
 
 use std::env::{self, consts::ARCH};
+use std::fmt::Write as _;
 use std::fs;
 
 /// `cargo xtask on` and Cross.toml set it: `user` in QEMU's user mode, `kernel` in a guest.
@@ -61,10 +62,10 @@ fn cpu(info: &str) -> String {
     let mut text = format!("{} ({ARCH}", model.unwrap_or("unknown"));
     // x86 prints both. Many models have the same name.
     if let Some(family) = field(info, "cpu family") {
-        text += &format!(", family {family}");
+        let _ = write!(text, ", family {family}");
     }
     if let Some(number) = field(info, "model\t") {
-        text += &format!(", model {number}");
+        let _ = write!(text, ", model {number}");
     }
     text.push(')');
     let flags = field(info, "flags").unwrap_or_default();

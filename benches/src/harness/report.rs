@@ -1,5 +1,6 @@
 //! What a bench prints, and puts into the pages.
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use super::command::{Arguments, Effort};
@@ -24,7 +25,7 @@ impl Report {
             machine += "- options: `--quick`\n";
         }
         if let Some(others) = load.others() {
-            machine += &format!("- busy: {others}\n");
+            let _ = writeln!(machine, "- busy: {others}");
         }
         println!("{machine}");
         // A filter can leave a table without rows.

@@ -1,4 +1,4 @@
-//! The cache folder. What is put there is complete or absent.
+//! The cache. What is put there is complete or absent.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -8,40 +8,48 @@ use fs_err as fs;
 use rustix::fs::{FlockOperation, flock};
 
 /// Returns `${XDG_CACHE_HOME:-~/.cache}/vdso-time`.
-pub fn folder() -> Result<PathBuf> {
-    let absolute = |name| {
-        env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let base = absolute("XDG_CACHE_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
-        .context("no cache folder: set HOME or XDG_CACHE_HOME to an absolute path")?;
-    Ok(base.join("vdso-time"))
+pub fn directory() -> Result<PathBuf> {
+    if let Some(cache) = absolute("XDG_CACHE_HOME") {
+        return Ok(cache.join("vdso-time"));
+    }
+    let home = absolute("HOME");
+    let home =
+        home.context("no cache directory: set HOME or XDG_CACHE_HOME to an absolute path")?;
+    Ok(home.join(".cache/vdso-time"))
 }
 
-/// Makes sure that the folder `path` exists. If it does not, `build` fills a draft, which is then
-/// renamed: an interrupted build leaves no incomplete folder. Other processes wait for the build.
+/// Returns the path that a variable has, if it is absolute.
+fn absolute(variable: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(env::var_os(variable)?);
+    if path.is_absolute() { Some(path) } else { None }
+}
+
+/// Makes sure that the directory `path` exists. If it does not, `build` fills a draft, which is
+/// then renamed: an interrupted build leaves no incomplete directory. Other processes wait for the
+/// build.
 pub fn build_once(path: &Path, build: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    let beside = |suffix: &str| PathBuf::from(format!("{}.{suffix}", path.display()));
-    let draft = beside("draft");
     fs::create_dir_all(path.parent().unwrap_or(path))?;
-    let _lock = lock(&beside("lock"))?;
+    let _lock = lock(&beside(path, "lock"))?;
     if path.is_dir() {
         return Ok(());
     }
+    let draft = beside(path, "draft");
     if draft.is_dir() {
         fs::remove_dir_all(&draft)?;
     }
     fs::create_dir(&draft)?;
-    let result = build(&draft).and_then(|()| Ok(fs::rename(&draft, path)?));
-    if result.is_err() {
+    if let Err(error) = build(&draft) {
         fs::remove_dir_all(&draft)?;
+        return Err(error);
     }
-    result
+    Ok(fs::rename(&draft, path)?)
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    PathBuf::from(format!("{}.{suffix}", path.display()))
 }
 
 /// Waits until no other process has this file open by this function.
@@ -51,10 +59,12 @@ pub fn lock(path: &Path) -> Result<fs::File> {
     Ok(file)
 }
 
-/// Returns the paths in a folder, sorted.
-pub fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
-    let mut paths = entries.collect::<Result<Vec<_>>>()?;
+/// Returns the paths in a directory, sorted.
+pub fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        paths.push(entry?.path());
+    }
     paths.sort();
     Ok(paths)
 }

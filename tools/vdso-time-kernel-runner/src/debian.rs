@@ -1,4 +1,4 @@
-//! Debian packages of any suite and architecture, unpacked into a folder. Nothing is installed.
+//! Debian packages of any suite and architecture, unpacked into a directory. Nothing is installed.
 //!
 //! apt gets a root of its own (configuration, sources, package lists, an empty list of installed
 //! packages), so this needs no privileges, no locks and no foreign architectures of the system.
@@ -77,7 +77,7 @@ pub(crate) fn native_architecture(sh: &Shell) -> Result<String> {
 /// A private apt root, in the cache, with the index of some suites and architectures.
 pub(crate) struct Archive {
     sh: Shell,
-    folder: PathBuf,
+    directory: PathBuf,
     downloads: PathBuf,
     /// How often a mirror that fails is asked again.
     pauses: &'static [u64],
@@ -87,42 +87,36 @@ pub(crate) struct Archive {
 }
 
 impl Archive {
-    /// Fetches the index that has the packages. Downloads go to the folder `downloads`.
+    /// Fetches the index that has the packages. Downloads go to the directory `downloads`.
     ///
     /// If the mirror fails, apt keeps an older index, whose signature it has verified.
     pub(crate) fn open(downloads: &Path, packages: &[Package]) -> Result<Self> {
         let sh = Shell::new()?;
         let native = native_architecture(&sh)?;
-        let mut suites: Vec<&str> = packages.iter().map(|package| package.suite).collect();
-        // Backports depend on packages of their release.
-        suites.extend(
-            packages
-                .iter()
-                .filter_map(|package| package.suite.strip_suffix("-backports")),
-        );
-        let mut architectures: Vec<&str> = packages
-            .iter()
-            .map(|package| &*package.architecture)
-            .collect();
-        architectures.push(&native);
+        let mut suites = Vec::new();
+        let mut architectures = vec![&*native];
+        for package in packages {
+            suites.push(package.suite);
+            architectures.push(&package.architecture);
+            // Backports depend on packages of their release.
+            suites.extend(package.suite.strip_suffix("-backports"));
+        }
         for names in [&mut suites, &mut architectures] {
             names.sort_unstable();
             names.dedup();
         }
         let name = [&["apt"], &suites[..], &architectures].concat().join("-");
-        let folder = cache::folder()?.join(name);
-        fs::create_dir_all(folder.join("lists/partial"))?;
+        let directory = cache::directory()?.join(name);
+        fs::create_dir_all(directory.join("lists/partial"))?;
         fs::create_dir_all(downloads.join("archives/partial"))?;
-        let lock = cache::lock(&folder.join("lock"))?;
+        let lock = cache::lock(&directory.join("lock"))?;
         let mirror = mirror(&sh)?;
-        fs::write(folder.join("status"), "")?;
         let source = |suite: &&str| format!("deb {mirror} {suite} main\n");
-        fs::write(
-            folder.join("sources.list"),
-            suites.iter().map(source).collect::<String>(),
-        )?;
-        let configuration = configuration(&sh, [&folder, downloads], &native, &architectures)?;
-        fs::write(folder.join("apt.conf"), configuration)?;
+        let sources: String = suites.iter().map(source).collect();
+        fs::write(directory.join("status"), "")?;
+        fs::write(directory.join("sources.list"), sources)?;
+        let configuration = configuration(&sh, &directory, downloads, &native, &architectures)?;
+        fs::write(directory.join("apt.conf"), configuration)?;
 
         // A mirror of this machine does not change while we wait.
         let pauses = if mirror.contains("file:") {
@@ -133,7 +127,7 @@ impl Archive {
         let downloads = downloads.to_path_buf();
         let mut archive = Self {
             sh,
-            folder,
+            directory,
             downloads,
             pauses,
             older: None,
@@ -152,7 +146,7 @@ impl Archive {
         Ok(archive)
     }
 
-    /// Downloads packages, alone or with all their dependencies, and unpacks them into the folder
+    /// Downloads packages, alone or with all their dependencies, and unpacks them into the directory
     /// `into`.
     pub(crate) fn unpack(
         &self,
@@ -160,57 +154,45 @@ impl Archive {
         with_dependencies: bool,
         into: &Path,
     ) -> Result<()> {
-        let install: &[&str] = &[
-            "--yes",
-            "--no-install-recommends",
-            "--download-only",
-            "install",
-        ];
-        let action = if with_dependencies {
-            install
+        let requests: Vec<String> = packages.iter().map(Package::request).collect();
+        let mut apt_get = self.apt_get();
+        if with_dependencies {
+            apt_get = apt_get.args(["--yes", "--no-install-recommends", "--download-only"]);
+            apt_get = apt_get.arg("install");
         } else {
-            &["download"]
-        };
-        let mut words: Vec<String> = action.iter().map(ToString::to_string).collect();
-        words.extend(
-            packages
-                .first()
-                .map(|package| format!("--target-release={}", package.suite)),
-        );
-        words.extend(packages.iter().map(Package::request));
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            apt_get = apt_get.arg("download");
+        }
+        if let Some(package) = packages.first() {
+            apt_get = apt_get.arg(format!("--target-release={}", package.suite));
+        }
         // A package that the index does not have is no fault of the mirror.
-        let uris = self.ask(self.apt_get().args(&words).arg("--print-uris"))?;
+        let uris = self.ask(apt_get.args(requests).arg("--print-uris"))?;
         let files = files(&uris);
-        let megabytes = files
-            .iter()
-            .map(|(_, size)| size)
-            .sum::<u64>()
-            .div_ceil(1_000_000);
+        let bytes: u64 = files.iter().map(|(_, size)| size).sum();
         step(&format!(
-            "downloading {megabytes} MB; packages: {}",
+            "downloading {} MB; packages: {}",
+            bytes.div_ceil(1_000_000),
             files.len()
         ));
         // `install` would print that it installs them.
-        let words: Vec<&str> = ["download"]
-            .into_iter()
-            .chain(files.iter().map(|(name, _)| &**name))
-            .collect();
+        let mut words = vec!["download"];
+        words.extend(files.iter().map(|(name, _)| name.as_str()));
         self.fetch(&words)?.map_err(NotFetched)?;
 
+        // Unless it is asked for by name, the machine's own C library is used, because it belongs
+        // to the machine's loader.
         let has_libc = packages.iter().any(|package| package.name == "libc6");
         let mut files = cache::entries(&self.downloads.join("archives"))?;
         files.retain(|file| {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
-            // Unless it is asked for by name, the machine's own C library is used, because it
-            // belongs to the machine's loader.
             name.ends_with(".deb") && (has_libc || !name.starts_with("libc6_"))
         });
         step(&format!("unpacking {} packages", files.len()));
         let sh = &self.sh;
-        files
-            .iter()
-            .try_for_each(|file| Ok(cmd!(sh, "dpkg -x {file} {into}").quiet().run()?))
+        for file in files {
+            cmd!(sh, "dpkg -x {file} {into}").quiet().run()?;
+        }
+        Ok(())
     }
 
     /// Returns the first dependency of the package whose name has one of these prefixes.
@@ -219,20 +201,23 @@ impl Archive {
         package: &Package,
         prefixes: &[&str],
     ) -> Result<Option<Package>> {
-        let (sh, request) = (&self.sh, package.request());
+        let sh = &self.sh;
+        let request = package.request();
         let show = cmd!(sh, "apt-cache show --no-all-versions {request}");
         let record = self.ask(self.configured(show))?;
-        let lines = record
-            .lines()
-            .filter_map(|line| line.strip_prefix("Depends: "));
-        let name = lines
-            .flat_map(|line| line.split([',', '|']))
-            .filter_map(|dependency| dependency.split_whitespace().next())
-            .find(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)));
-        Ok(name.map(|name| Package {
-            name: name.into(),
-            ..package.clone()
-        }))
+        let lines = record.lines();
+        for line in lines.filter_map(|line| line.strip_prefix("Depends: ")) {
+            for dependency in line.split([',', '|']) {
+                let name = dependency.split_whitespace().next().unwrap_or_default();
+                if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+                    return Ok(Some(Package {
+                        name: name.into(),
+                        ..package.clone()
+                    }));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Runs apt-get, again after each pause while the mirror fails. The inner error is apt's.
@@ -281,7 +266,7 @@ impl Archive {
 
     fn configured<'a>(&self, command: Cmd<'a>) -> Cmd<'a> {
         command
-            .env("APT_CONFIG", self.folder.join("apt.conf"))
+            .env("APT_CONFIG", self.directory.join("apt.conf"))
             .env("LC_ALL", "C")
             .quiet()
     }
@@ -298,78 +283,86 @@ fn first_error(errors: &[u8]) -> String {
     error.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Fetches packages and unpacks them into a folder.
+/// Fetches packages and unpacks them into a directory.
 pub(crate) fn unpack(packages: &[Package], with_dependencies: bool, into: &Path) -> Result<()> {
     let downloads = into.join("downloads");
     Archive::open(&downloads, packages)?.unpack(packages, with_dependencies, into)?;
     Ok(fs::remove_dir_all(downloads)?)
 }
 
-/// Returns Debian's mirror: the one that the environment names, else that of apt's sources.
+/// Returns Debian's mirror: the one that the environment names, else the first of apt's sources.
 fn mirror(sh: &Shell) -> Result<String> {
-    let named = env::var(MIRROR_VARIABLE).ok().filter(|uri| !uri.is_empty());
-    let uri = match named {
-        Some(uri) if uri.starts_with('[') => return Ok(uri),
-        Some(uri) => uri,
-        None => {
-            let uris = cmd!(sh, "apt-get update --print-uris").quiet().read()?;
-            debian_uri(&uris).with_context(|| {
-                format!(
-                    "apt's sources name no Debian mirror: set {MIRROR_VARIABLE}=URI and install \
-                     debian-archive-keyring"
-                )
-            })?
-        }
-    };
-    let has_keyring = Path::new(KEYRING).is_file();
-    Ok(if has_keyring {
-        format!("[signed-by={KEYRING}] {uri}")
-    } else {
-        uri
-    })
+    let mut uri = env::var(MIRROR_VARIABLE).unwrap_or_default();
+    if uri.starts_with('[') {
+        return Ok(uri);
+    }
+    if uri.is_empty() {
+        let uris = cmd!(sh, "apt-get update --print-uris").quiet().read()?;
+        uri = debian_uri(&uris).with_context(|| {
+            format!(
+                "apt's sources name no Debian mirror: set {MIRROR_VARIABLE}=URI and install \
+                 debian-archive-keyring"
+            )
+        })?;
+    }
+    if Path::new(KEYRING).is_file() {
+        return Ok(format!("[signed-by={KEYRING}] {uri}"));
+    }
+    Ok(uri)
 }
 
 /// Returns the packages that apt would fetch, in its syntax, and the sizes of their files. Each
 /// line is `'URI' NAME_VERSION_ARCHITECTURE.deb SIZE HASH`.
 fn files(uris: &str) -> Vec<(String, u64)> {
-    let file = |line: &str| {
-        let mut words = line.strip_prefix('\'')?.split(' ').skip(1);
-        let (file, size) = (words.next()?, words.next()?.parse().ok()?);
-        let (name, rest) = file.strip_suffix(".deb")?.split_once('_')?;
-        let (version, architecture) = rest.rsplit_once('_')?;
-        Some((
-            format!("{name}:{architecture}={}", version.replace("%3a", ":")),
-            size,
-        ))
-    };
     uris.lines().filter_map(file).collect()
+}
+
+fn file(line: &str) -> Option<(String, u64)> {
+    let mut words = line.strip_prefix('\'')?.split(' ').skip(1);
+    let file = words.next()?.strip_suffix(".deb")?;
+    let size = words.next()?.parse().ok()?;
+    let (name, rest) = file.split_once('_')?;
+    let (version, architecture) = rest.rsplit_once('_')?;
+    let version = version.replace("%3a", ":");
+    Some((format!("{name}:{architecture}={version}"), size))
 }
 
 /// Returns the first Debian mirror among the files that apt would fetch:
 /// `'URI/dists/SUITE/main/binary-...`.
 fn debian_uri(uris: &str) -> Option<String> {
-    uris.lines().find_map(|line| {
-        let (uri, rest) = line.strip_prefix('\'')?.split_once("/dists/")?;
-        let (suite, _) = rest.split_once("/main/binary-")?;
-        (SUITES.contains(&suite) && !uri.starts_with("cdrom:")).then(|| uri.to_owned())
-    })
+    for line in uris.lines() {
+        let Some((suite, uri)) = suite_and_uri(line) else {
+            continue;
+        };
+        if SUITES.contains(&suite) && !uri.starts_with("cdrom:") {
+            return Some(uri.to_owned());
+        }
+    }
+    None
+}
+
+fn suite_and_uri(line: &str) -> Option<(&str, &str)> {
+    let (uri, rest) = line.strip_prefix('\'')?.split_once("/dists/")?;
+    let (suite, _) = rest.split_once("/main/binary-")?;
+    Some((suite, uri))
 }
 
 fn configuration(
     sh: &Shell,
-    [folder, downloads]: [&Path; 2],
+    directory: &Path,
+    downloads: &Path,
     native: &str,
     architectures: &[&str],
 ) -> Result<String> {
-    let (root, downloads) = (folder.display(), downloads.display());
+    let root = directory.display();
+    let downloads = downloads.display();
+    let listed = architectures.join("\"; \"");
     let dump = cmd!(sh, "apt-config dump").quiet().read()?;
-    let inherited: Vec<&str> = dump
-        .lines()
-        .filter(|line| INHERITED.iter().any(|prefix| line.starts_with(prefix)))
-        .collect();
-    let (inherited, listed) = (inherited.join("\n"), architectures.join("\"; \""));
+    let is_inherited = |line: &&str| INHERITED.iter().any(|prefix| line.starts_with(prefix));
+    let inherited: Vec<&str> = dump.lines().filter(is_inherited).collect();
+    let inherited = inherited.join("\n");
     // Passwords for mirrors and trusted keys stay where they are. The machine's hooks, pins and
-    // other sources do not apply. apt's user `_apt` may not read our folder, so apt keeps root's
+    // other sources do not apply. apt's user `_apt` cannot always read our directory, so apt keeps root's
     // rights.
     Ok(format!(
         r#"Dir::Etc::main "/dev/null";

@@ -99,33 +99,32 @@ impl Boot {
             version,
             |version| *version,
         )?;
-        let available = || {
-            TARGETS
-                .options
-                .iter()
-                .filter(|option| option.guests.contains(&guest.name))
-        };
-        let parts: Vec<&str> = parts.collect();
-        if let Some(part) = parts
-            .iter()
-            .find(|part| !available().any(|option| option.name == **part))
-        {
-            let names: Vec<&str> = available().map(|option| option.name).collect();
-            let (guest, names) = (guest.name, names.join(", +"));
-            return Err(format!(
-                "no boot option +{part} for {guest}; there are +{names}"
-            ));
-        }
-        // One order, so that each machine has one name.
-        let options = available()
-            .filter(|option| parts.contains(&option.name))
-            .collect();
         Ok(Self {
             guest,
             kernel,
-            options,
+            options: options(guest, &parts.collect::<Vec<_>>())?,
         })
     }
+}
+
+/// Returns the boot options of these names, in one order, so that each machine has one name.
+fn options(guest: &Guest, asked: &[&str]) -> Result<Vec<&'static BootOption>, String> {
+    let options = TARGETS.options.iter();
+    let mut available: Vec<_> = options
+        .filter(|option| option.guests.contains(&guest.name))
+        .collect();
+    for name in asked {
+        if available.iter().all(|option| option.name != *name) {
+            let names: Vec<&str> = available.iter().map(|option| option.name).collect();
+            return Err(format!(
+                "no boot option +{name} for {}; there are +{}",
+                guest.name,
+                names.join(", +")
+            ));
+        }
+    }
+    available.retain(|option| asked.contains(&option.name));
+    Ok(available)
 }
 
 /// Finds the row with this name. The error lists all names.

@@ -25,8 +25,8 @@ pub const BUSYBOX: &str = "/bin/busybox";
 pub struct Job {
     /// Each program and its arguments.
     pub programs: Vec<Vec<String>>,
-    /// The working folder of the programs.
-    pub folder: String,
+    /// The working directory of the programs.
+    pub directory: String,
     /// The variables of the programs.
     pub environment: BTreeMap<String, String>,
     /// The seconds since the Epoch that init sets the wall clock to.

@@ -10,16 +10,27 @@ use xshell::{Cmd, Shell};
 
 use crate::machine::{Boot, Machine, Runner};
 use crate::runner::{PLAN_VARIABLE, Plan};
-use crate::targets::Change;
+use crate::targets::{Arch, Change};
 use crate::toolchain::Compiler;
 use crate::{name, tools, workspace};
 
 /// The flag of rustc for a program that is linked statically.
 const STATIC: &str = "-Ctarget-feature=+crt-static";
 
+/// QEMU's arguments of every boot: no devices but a serial console.
+const USUAL: &[&str] = &[
+    "-nodefaults",
+    "-no-user-config",
+    "-no-reboot",
+    "-display",
+    "none",
+    "-serial",
+    "stdio",
+];
+
 pub struct Setup {
     compiler: Compiler,
-    target_folder: &'static str,
+    target_directory: &'static str,
     /// The environment of cargo.
     variables: Vec<(String, OsString)>,
     /// The flags of rustc for a shared library.
@@ -31,102 +42,87 @@ impl Setup {
     /// Fetches and builds what is missing.
     pub fn new(machine: &Machine) -> Result<Self> {
         let arch = machine.arch;
-        let is_foreign = arch.name != env::consts::ARCH;
         // The downloads, which a mirror may lack, come before the compilation, which takes minutes.
-        let boot = match &machine.runner {
-            Runner::Kernel(boot) => Some(boot_plan(boot)?),
-            Runner::Native | Runner::Emulator => None,
+        let mut plan = match &machine.runner {
+            Runner::Kernel(boot) => boot_plan(boot)?,
+            Runner::Native | Runner::Emulator => Plan::default(),
         };
-        let compiler = Compiler::for_target(arch.triple)?;
-        let is_static = machine.is_static();
-        // The flags differ. In one folder cargo would compile everything again at each change
-        // between them.
-        let target_folder = if is_static { "on-static" } else { "on" };
         let mut setup = Self {
-            compiler,
-            target_folder,
+            compiler: Compiler::for_target(arch.triple)?,
+            // The flags differ. In one directory cargo would compile everything again at each
+            // change between them.
+            target_directory: if machine.is_static() {
+                "on-static"
+            } else {
+                "on"
+            },
             variables: Vec::new(),
             shared_rustflags: shared_rustflags(machine),
             plan: Plan::default(),
         };
-        setup.set("CARGO_BUILD_TARGET", arch.triple);
+        setup.set_profile(machine);
+        let mut libraries = None;
+        if arch.name != env::consts::ARCH {
+            let gcc = tools::gcc(arch)?;
+            setup.set(&variable(arch.triple, "LINKER"), gcc.program);
+            libraries = Some(gcc.libraries);
+        }
+        match machine.runner {
+            Runner::Native => {}
+            Runner::Emulator => {
+                plan = user_plan(arch, libraries)?;
+                plan.set("VDSO_TIME_EMULATED", "user");
+            }
+            Runner::Kernel(_) => {
+                plan.init = Some(setup.guest_init(arch.triple)?);
+                plan.set("VDSO_TIME_EMULATED", "kernel");
+            }
+        }
+        setup.set(PLAN_VARIABLE, serde_json::to_string(&plan)?);
+        setup.plan = plan;
+        if machine.runner != Runner::Native {
+            setup.set_runner(arch)?;
+        }
+        Ok(setup)
+    }
+
+    /// Sets what cargo builds, and how.
+    fn set_profile(&mut self, machine: &Machine) {
+        let is_static = machine.is_static();
+        let is_foreign = machine.arch.name != env::consts::ARCH;
         let linkage = if is_static { STATIC } else { "" };
-        let rustflags = format!("{} {linkage}", setup.shared_rustflags);
-        setup.set("RUSTFLAGS", rustflags);
+        let rustflags = format!("{} {linkage}", self.shared_rustflags);
+        self.set("CARGO_BUILD_TARGET", machine.arch.triple);
+        self.set("RUSTFLAGS", rustflags);
         if is_static {
             // A guest holds all programs in memory, and the standard library's debug info is large.
-            setup.set("CARGO_PROFILE_DEV_STRIP", "debuginfo");
-            setup.set("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
+            self.set("CARGO_PROFILE_DEV_STRIP", "debuginfo");
+            self.set("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
         }
         if (is_foreign || is_static) && env::var_os("CARGO_PROFILE_DEV_DEBUG").is_none() {
             // Without it the tests compile in three quarters of the time.
-            setup.set("CARGO_PROFILE_DEV_DEBUG", "false");
+            self.set("CARGO_PROFILE_DEV_DEBUG", "false");
         }
         if machine.runner != Runner::Native {
             // Emulated code is ten times slower. Debug assertions stay.
-            setup.set("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+            self.set("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
         }
-        let gcc = if is_foreign {
-            Some(tools::gcc(arch)?)
-        } else {
-            None
-        };
-        if let Some(gcc) = &gcc {
-            setup.set(&variable(arch.triple, "LINKER"), &gcc.program);
+    }
+
+    /// Makes this program cargo's runner. cargo splits a runner at spaces, which a path can
+    /// contain, so it is found by PATH.
+    fn set_runner(&mut self, arch: &Arch) -> Result<()> {
+        let program = env::current_exe()?;
+        let mut directories = Vec::new();
+        if let Some(directory) = program.parent() {
+            directories.push(directory.to_path_buf());
         }
-        match boot {
-            Some(boot) => {
-                let init = Some(setup.guest_init(arch.triple)?);
-                setup.plan = Plan { init, ..boot };
-            }
-            None if machine.runner == Runner::Native => {}
-            None => {
-                setup
-                    .plan
-                    .qemu
-                    .push(tools::qemu_user(arch)?.display().to_string());
-                if let Some(gcc) = gcc {
-                    setup
-                        .plan
-                        .qemu
-                        .extend(["-L".into(), gcc.libraries.display().to_string()]);
-                }
-                // QEMU can hang when threads start at the same time.
-                let threads = env::var("RUST_TEST_THREADS").unwrap_or_else(|_| "1".into());
-                setup
-                    .plan
-                    .environment
-                    .push(("RUST_TEST_THREADS".into(), threads));
-            }
-        }
-        if machine.runner != Runner::Native {
-            let what = if machine.runner == Runner::Emulator {
-                "user"
-            } else {
-                "kernel"
-            };
-            setup
-                .plan
-                .environment
-                .push(("VDSO_TIME_EMULATED".into(), what.into()));
-        }
-        setup.set(PLAN_VARIABLE, serde_json::to_string(&setup.plan)?);
-        if machine.runner != Runner::Native {
-            // cargo splits a runner at spaces, which a path may contain. So it is found by PATH.
-            let program = env::current_exe()?;
-            let folders = env::var_os("PATH").unwrap_or_default();
-            let folders = program
-                .parent()
-                .map(PathBuf::from)
-                .into_iter()
-                .chain(env::split_paths(&folders));
-            setup.set("PATH", env::join_paths(folders)?);
-            setup.set(
-                &variable(arch.triple, "RUNNER"),
-                format!("{} runner", name()),
-            );
-        }
-        Ok(setup)
+        let path = env::var_os("PATH").unwrap_or_default();
+        directories.extend(env::split_paths(&path));
+        self.set("PATH", env::join_paths(directories)?);
+        let runner = format!("{} runner", name());
+        self.set(&variable(arch.triple, "RUNNER"), runner);
+        Ok(())
     }
 
     fn set(&mut self, name: &str, value: impl Into<OsString>) {
@@ -135,7 +131,7 @@ impl Setup {
 
     /// Returns cargo, which builds for the machine and runs programs on it.
     pub fn cargo<'a>(&self, sh: &'a Shell) -> Cmd<'a> {
-        let cargo = self.compiler.cargo(sh, self.target_folder);
+        let cargo = self.compiler.cargo(sh, self.target_directory);
         cargo.envs(self.variables.iter().map(|(name, value)| (name, value)))
     }
 
@@ -156,74 +152,77 @@ impl Setup {
     fn guest_init(&self, triple: &str) -> Result<PathBuf> {
         let sh = Shell::new()?;
         sh.change_dir(env!("CARGO_MANIFEST_DIR"));
-        let features = [
-            "--no-default-features",
-            "--features",
-            "guest",
-            "--bin",
-            "guest-init",
-        ];
         let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
         let cargo = self
             .cargo(&sh)
             .args(["build", "--quiet", "--manifest-path", manifest])
-            .args(features);
+            .args(["--no-default-features", "--features", "guest"])
+            .args(["--bin", "guest-init"]);
         cargo
             .run()
             .context("cannot build init; if its sources are gone, install this program again")?;
-        Ok(workspace::target()
-            .join(self.target_folder)
-            .join(triple)
-            .join("debug/guest-init"))
+        let target = workspace::target().join(self.target_directory);
+        Ok(target.join(triple).join("debug/guest-init"))
     }
 }
 
-/// QEMU's command line for a boot.
-fn boot_plan(
-    Boot {
-        guest,
-        kernel,
-        options,
-    }: &Boot,
-) -> Result<Plan> {
-    let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+/// Returns how QEMU runs a program in user mode, with the target's shared libraries.
+fn user_plan(arch: &Arch, libraries: Option<PathBuf>) -> Result<Plan> {
+    let mut plan = Plan::default();
+    plan.qemu
+        .push(tools::qemu_user(arch)?.display().to_string());
+    if let Some(libraries) = libraries {
+        plan.qemu.push("-L".into());
+        plan.qemu.push(libraries.display().to_string());
+    }
+    // QEMU can hang when threads start at the same time.
+    let threads = env::var("RUST_TEST_THREADS").unwrap_or_else(|_| "1".into());
+    plan.set("RUST_TEST_THREADS", &threads);
+    Ok(plan)
+}
+
+/// Returns QEMU's command line for a boot.
+fn boot_plan(boot: &Boot) -> Result<Plan> {
+    let guest = boot.guest;
+    let files = tools::guest(guest, boot.kernel)?;
     let mut machine = words(&guest.machine);
     let mut append = format!("console={} quiet panic=-1", guest.console);
     let mut more = Vec::new();
-    // The kernel starts in 1970 if the driver of the clock chip is a module.
-    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() as i64;
-    let mut clock = Some(now).filter(|_| guest.name == "loong64");
-    for option in options {
+    let mut clock = None;
+    if guest.name == "loong64" {
+        // The kernel starts in 1970, because the driver of the clock chip is a module.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+        clock = Some(now.as_secs() as i64);
+    }
+    for option in &boot.options {
         match &option.change {
             Change::Kernel(argument) => append.extend([" ", argument]),
             Change::Qemu(arguments) => more.extend(words(arguments)),
             Change::Board { qemu, tree, from } => {
-                let tree = tools::guest(guest, from)?.join(tree).display().to_string();
-                machine = [words(qemu), vec!["-dtb".into(), tree]].concat();
+                let tree = tools::guest(guest, from)?.join(tree);
+                machine = words(qemu);
+                machine.extend(["-dtb".into(), tree.display().to_string()]);
             }
             Change::Clock(seconds) => clock = Some(*seconds),
         }
     }
-    let files = tools::guest(guest, kernel)?;
-    let image = files.join("vmlinuz").display().to_string();
-    let program = tools::qemu_system(guest.qemu)?.display().to_string();
-    let usual = [
-        "-nodefaults",
-        "-no-user-config",
-        "-no-reboot",
-        "-display",
-        "none",
-        "-serial",
-        "stdio",
-    ];
-    let boot = ["-kernel", &image, "-append", &append];
-    let qemu = [vec![program], words(&usual), machine, more, words(&boot)].concat();
+    let program = tools::qemu_system(guest.qemu)?;
+    let mut qemu = vec![program.display().to_string()];
+    qemu.extend(words(USUAL));
+    qemu.extend(machine);
+    qemu.extend(more);
+    let kernel = files.join("vmlinuz").display().to_string();
+    qemu.extend(["-kernel".into(), kernel, "-append".into(), append]);
     Ok(Plan {
         qemu,
         busybox: Some(files.join("busybox")),
         clock,
         ..Plan::default()
     })
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(ToString::to_string).collect()
 }
 
 fn shared_rustflags(machine: &Machine) -> String {

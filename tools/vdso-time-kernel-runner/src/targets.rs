@@ -39,7 +39,7 @@ impl Arch {
         ["amd64", "arm64", "armhf", "i386"].contains(&self.debian)
     }
 
-    /// GNU's name: the prefix of its compiler, and the folder of its libraries.
+    /// GNU's name: the prefix of its compiler, and the directory of its libraries.
     pub fn gnu(&self) -> String {
         self.triple
             .replace("-unknown", "")

@@ -33,8 +33,8 @@ impl Compiler {
         let mut architectures: Vec<&str> = packaged.map(|arch| arch.debian).collect();
         architectures.sort_unstable();
         architectures.dedup();
-        let tree = format!("rust-{MSRV}-clippy-{SUITE}-{}", architectures.join("-"));
-        let tree = cache::folder()?.join(tree);
+        let name = format!("rust-{MSRV}-clippy-{SUITE}-{}", architectures.join("-"));
+        let tree = cache::directory()?.join(name);
         cache::build_once(&tree, |draft| {
             build_tree(draft, &architectures).with_context(|| format!("cannot fetch Rust {MSRV}"))
         })?;
@@ -44,12 +44,7 @@ impl Compiler {
     /// Returns the installed compiler if it has the target's libraries, else the oldest supported
     /// one.
     pub fn for_target(triple: &str) -> Result<Self> {
-        let sh = Shell::new()?;
-        let folder = cmd!(sh, "rustc --print target-libdir --target {triple}")
-            .quiet()
-            .ignore_stderr()
-            .read();
-        if folder.is_ok_and(|folder| Path::new(&folder).is_dir()) {
+        if is_installed(triple)? {
             return Ok(Self { tree: None });
         }
         step(&format!(
@@ -75,7 +70,7 @@ impl Compiler {
         let tree = self
             .tree
             .as_deref()
-            .context("the installed compiler's folder is not ours")?;
+            .context("the installed compiler's directory is not ours")?;
         let sysroot = tree.join(format!("check-{crates}"));
         triples
             .iter()
@@ -103,47 +98,39 @@ impl Compiler {
             fs::write(package.join("Cargo.toml"), STD_MANIFEST)?;
             let sh = Shell::new()?;
             sh.change_dir(&package);
-            // Without its bitcode no program could be built with `lto`.
-            let flags = if is_checked {
-                ""
-            } else {
-                "-Cembed-bitcode=yes"
-            };
-            let cargo = self
+            let mut cargo = self
                 .cargo(&sh, "")
                 .env("RUSTC_BOOTSTRAP", "1")
-                .env("RUSTFLAGS", flags);
-            let cargo = cargo.args(command).args(["--quiet", "--target", triple]);
-            let cargo = cargo
-                .arg(format!("-Zbuild-std={crates}"))
-                .args(["--target-dir", "target"]);
-            // Code that is only checked prints no backtrace.
-            cargo
-                .args(is_checked.then_some("-Zbuild-std-features="))
-                .run()?;
-            let profile = if is_checked { "debug" } else { "release" };
-            fs::rename(
-                package
-                    .join("target")
-                    .join(triple)
-                    .join(profile)
-                    .join("deps"),
-                draft.join("lib"),
-            )?;
+                .args(command)
+                .args(["--quiet", "--target", triple, "--target-dir", "target"])
+                .arg(format!("-Zbuild-std={crates}"));
+            let profile = if is_checked {
+                // Code that is only checked prints no backtrace.
+                cargo = cargo.arg("-Zbuild-std-features=").env("RUSTFLAGS", "");
+                "debug"
+            } else {
+                // Without its bitcode no program could be built with `lto`.
+                cargo = cargo.env("RUSTFLAGS", "-Cembed-bitcode=yes");
+                "release"
+            };
+            cargo.run()?;
+            let built = package.join("target").join(triple).join(profile);
+            fs::rename(built.join("deps"), draft.join("lib"))?;
             Ok(fs::remove_dir_all(package)?)
         })
     }
 
     /// Returns the path of a program of the compiler.
     fn program(&self, name: &str) -> PathBuf {
-        self.tree
-            .as_ref()
-            .map_or_else(|| name.into(), |tree| tree.join("usr/bin").join(name))
+        match &self.tree {
+            Some(tree) => tree.join("usr/bin").join(name),
+            None => name.into(),
+        }
     }
 
-    /// Returns the installed cargo, with this compiler and a target folder that no other compiler
+    /// Returns the installed cargo, with this compiler and a target directory that no other compiler
     /// uses.
-    pub fn cargo<'a>(&self, sh: &'a Shell, target_folder: &str) -> Cmd<'a> {
+    pub fn cargo<'a>(&self, sh: &'a Shell, target_directory: &str) -> Cmd<'a> {
         self.with_libraries(workspace::cargo(sh))
             .env("RUSTC", self.program("rustc"))
             .env("RUSTDOC", self.program("rustdoc"))
@@ -151,7 +138,10 @@ impl Compiler {
             .env("RUSTC_WRAPPER", "")
             .env("RUSTC_WORKSPACE_WRAPPER", "")
             .env_remove("RUSTC_BOOTSTRAP")
-            .env("CARGO_TARGET_DIR", workspace::target().join(target_folder))
+            .env(
+                "CARGO_TARGET_DIR",
+                workspace::target().join(target_directory),
+            )
     }
 
     /// Returns the variables with which cargo uses this compiler, and where its Clippy is.
@@ -186,25 +176,37 @@ impl Compiler {
     }
 }
 
+/// Returns whether the installed compiler has the target's standard library.
+fn is_installed(triple: &str) -> Result<bool> {
+    let sh = Shell::new()?;
+    let print = cmd!(sh, "rustc --print target-libdir --target {triple}");
+    match print.quiet().ignore_stderr().read() {
+        Ok(libraries) => Ok(Path::new(&libraries).is_dir()),
+        Err(_) => Ok(false),
+    }
+}
+
 fn build_tree(draft: &Path, architectures: &[&str]) -> Result<()> {
     let native = native_architecture(&Shell::new()?)?;
     // If the suite has another version, apt does not find this library.
     let library = format!("libstd-rust-web-{MSRV}");
-    let names = [
+    let mut packages = Vec::new();
+    for name in [
         "rustc-web",
         &library,
         "rust-web-clippy",
         "libllvm19",
         "rust-web-src",
-    ];
-    let mut packages = names
-        .map(|name| Package::new(name, &native, SUITE))
-        .to_vec();
-    let host = Some(&*native).filter(|host| !architectures.contains(host));
-    let architectures = architectures.iter().copied().chain(host);
-    packages.extend(
-        architectures.map(|architecture| Package::new("libstd-rust-web-dev", architecture, SUITE)),
-    );
+    ] {
+        packages.push(Package::new(name, &native, SUITE));
+    }
+    let mut architectures = architectures.to_vec();
+    if !architectures.contains(&&*native) {
+        architectures.push(&native);
+    }
+    for architecture in architectures {
+        packages.push(Package::new("libstd-rust-web-dev", architecture, SUITE));
+    }
     debian::unpack(&packages, false, draft)?;
     move_sources(draft)?;
     Ok(fs::remove_dir_all(draft.join("usr/share"))?)
@@ -214,10 +216,9 @@ fn build_tree(draft: &Path, architectures: &[&str]) -> Result<()> {
 /// compiler's own, nine tenths of the package. Debian has an absolute link in that path.
 fn move_sources(tree: &Path) -> Result<()> {
     let sources = tree.join("usr/src");
-    let mut libraries = cache::entries(&sources)?
-        .into_iter()
-        .map(|folder| folder.join("library"));
-    let library = libraries.find(|library| library.is_dir());
+    let directories = cache::entries(&sources)?;
+    let libraries = directories.iter().map(|path| path.join("library"));
+    let library = libraries.into_iter().find(|library| library.is_dir());
     let library = library.context("rust-web-src has no sources of the standard library")?;
     let to = tree.join("usr/lib/rustlib/src/rust");
     if to.is_symlink() {

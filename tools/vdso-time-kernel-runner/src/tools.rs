@@ -20,7 +20,7 @@ const QEMU_SUITE: &str = "bookworm-backports";
 /// The cross compiler, with which rustc links.
 pub(crate) struct Gcc {
     pub(crate) program: PathBuf,
-    /// The folder whose `lib` has the target's shared libraries and loader.
+    /// The directory whose `lib` has the target's shared libraries and loader.
     pub(crate) libraries: PathBuf,
 }
 
@@ -31,41 +31,37 @@ pub(crate) fn gcc(arch: &Arch) -> Result<Gcc> {
     } else {
         SUITE
     };
-    let tree = cache::folder()?.join(format!("gcc-{gnu}-{suite}"));
+    let tree = cache::directory()?.join(format!("gcc-{gnu}-{suite}"));
     let compiler = format!("gcc-{}", gnu.replace('_', "-"));
     let libraries = format!("libc6-dev-{}-cross", arch.debian);
     let mut names = vec![&*compiler, &libraries];
-    // Programs of a later suite need a later C library.
-    names.extend((suite != SUITE).then_some("libc6"));
+    if suite != SUITE {
+        // Programs of a later suite need a later C library.
+        names.push("libc6");
+    }
     build_tree(&tree, suite, &names, |draft| {
-        let program = format!("usr/bin/{gnu}-gcc");
         if suite != SUITE {
             // gcc starts these.
-            let programs = [
-                format!("usr/libexec/gcc-cross/{gnu}/14/collect2"),
-                format!("usr/bin/{gnu}-ld"),
-            ];
-            for program in programs {
-                let renamed = format!("{program}.elf");
-                fs::rename(
-                    fs::canonicalize(draft.join(&program))?,
-                    draft.join(&renamed),
-                )?;
-                write_script(draft, &tree, &program, &renamed, &[])?;
-            }
+            let collect = format!("usr/libexec/gcc-cross/{gnu}/14/collect2");
+            start_with_loader(draft, &tree, &collect)?;
+            start_with_loader(draft, &tree, &format!("usr/bin/{gnu}-ld"))?;
         }
-        write_script(
-            draft,
-            &tree,
-            "cc",
-            &program,
-            &[format!("--sysroot={}", tree.display())],
-        )
+        let program = format!("usr/bin/{gnu}-gcc");
+        let sysroot = format!("--sysroot={}", tree.display());
+        write_script(draft, &tree, "cc", &program, &[sysroot])
     })?;
     Ok(Gcc {
         program: tree.join("cc"),
         libraries: tree.join("usr").join(gnu),
     })
+}
+
+/// Puts a script in the place of a program, so that the tree's loader starts it.
+fn start_with_loader(draft: &Path, tree: &Path, program: &str) -> Result<()> {
+    let renamed = format!("{program}.elf");
+    let file = fs::canonicalize(draft.join(program))?;
+    fs::rename(file, draft.join(&renamed))?;
+    write_script(draft, tree, program, &renamed, &[])
 }
 
 /// The packages with QEMU for whole machines. QEMU 7.2 of `SUITE` lacks what later
@@ -80,17 +76,19 @@ const QEMU_PACKAGES: &[&str] = &[
 ];
 
 pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
-    let names: Vec<&str> = QEMU_PACKAGES
-        .iter()
-        .filter_map(|package| package.strip_prefix("qemu-"))
-        .collect();
-    let tree = cache::folder()?.join(format!("qemu-{QEMU_SUITE}-{}", names.join("-")));
+    let names = QEMU_PACKAGES.join("-").replace("qemu-", "");
+    let tree = cache::directory()?.join(format!("qemu-{QEMU_SUITE}-{names}"));
     build_tree(&tree, QEMU_SUITE, QEMU_PACKAGES, |draft| {
-        let folder = |name| tree.join("usr/share").join(name).display().to_string();
-        let arguments = ["-L".into(), folder("qemu"), "-L".into(), folder("seabios")];
-        TARGETS.guests.iter().try_for_each(|Guest { qemu, .. }| {
-            write_script(draft, &tree, qemu, &format!("usr/bin/{qemu}"), &arguments)
-        })
+        let share = tree.join("usr/share");
+        let mut arguments = Vec::new();
+        for name in ["qemu", "seabios"] {
+            arguments.push("-L".to_owned());
+            arguments.push(share.join(name).display().to_string());
+        }
+        for Guest { qemu, .. } in &TARGETS.guests {
+            write_script(draft, &tree, qemu, &format!("usr/bin/{qemu}"), &arguments)?;
+        }
+        Ok(())
     })?;
     Ok(tree.join(program))
 }
@@ -99,7 +97,7 @@ pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
 pub(crate) fn qemu_user(arch: &Arch) -> Result<PathBuf> {
     let mut names: Vec<&str> = TARGETS.arches.iter().map(|arch| arch.qemu).collect();
     names.dedup();
-    let tree = cache::folder()?.join(format!("qemu-10-{QEMU_SUITE}-{}", names.join("-")));
+    let tree = cache::directory()?.join(format!("qemu-10-{QEMU_SUITE}-{}", names.join("-")));
     build_tree(&tree, QEMU_SUITE, &["qemu-user"], |draft| {
         // The programs are linked statically. The package has more of them.
         for name in names.iter().map(|name| format!("qemu-{name}")) {
@@ -113,7 +111,7 @@ pub(crate) fn qemu_user(arch: &Arch) -> Result<PathBuf> {
 /// Returns the directory with `vmlinuz` and the device trees of the kernel, which was the suite's
 /// newest when it was fetched, and with the suite's `busybox`.
 pub(crate) fn guest(guest: &Guest, version: &str) -> Result<PathBuf> {
-    let directory = cache::folder()?.join(format!("guest-{}-{version}", guest.name));
+    let directory = cache::directory()?.join(format!("guest-{}-{version}", guest.name));
     cache::build_once(&directory, |draft| {
         step(&format!("fetching the {} kernel {version}", guest.name));
         let suite = TARGETS.suites[version];
@@ -163,16 +161,15 @@ fn keep_guest_files(tree: &Path, to: &Path) -> Result<()> {
 /// cannot do for zstd. Other files stay as they are.
 fn decompress(kernel: &Path) -> Result<()> {
     let bytes = fs::read(kernel)?;
-    let word = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?) as usize);
     if !bytes.starts_with(b"MZ\0\0zimg") || bytes.get(24..28) != Some(b"zstd") {
         return Ok(());
     }
-    let payload = word(8)
-        .zip(word(12))
-        .and_then(|(offset, size)| bytes.get(offset..)?.get(..size));
     let packed = kernel.with_extension("zst");
-    fs::write(&packed, payload.context("the kernel has no payload")?)?;
-    let tree = cache::folder()?.join(format!("zstd-{SUITE}"));
+    fs::write(
+        &packed,
+        payload(&bytes).context("the kernel has no payload")?,
+    )?;
+    let tree = cache::directory()?.join(format!("zstd-{SUITE}"));
     build_tree(&tree, SUITE, &["zstd"], |draft| {
         write_script(draft, &tree, "zstd", "usr/bin/zstd", &[])
     })?;
@@ -184,6 +181,13 @@ fn decompress(kernel: &Path) -> Result<()> {
     .quiet()
     .run()?;
     Ok(())
+}
+
+/// Returns the compressed kernel, whose offset and size are in the header.
+fn payload(bytes: &[u8]) -> Option<&[u8]> {
+    let offset = u32::from_le_bytes(*bytes.get(8..)?.first_chunk()?);
+    let size = u32::from_le_bytes(*bytes.get(12..)?.first_chunk()?);
+    bytes.get(offset as usize..)?.get(..size as usize)
 }
 
 /// Unpacks the packages with their dependencies into a draft of the tree, and calls `finish`.
@@ -219,29 +223,28 @@ fn write_script(
     program: &str,
     arguments: &[String],
 ) -> Result<()> {
-    let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
     let libraries = format!(
         "{0}/lib/{ARCH}-linux-gnu:{0}/usr/lib/{ARCH}-linux-gnu",
         tree.display()
     );
+    let libraries = quoted(&libraries);
+    let loader = "usr/lib64/ld-linux-x86-64.so.2";
+    let mut start = format!("LD_LIBRARY_PATH={libraries} exec");
+    if draft.join(loader).exists() {
+        let loader = quoted(&tree.join(loader).display().to_string());
+        start = format!("exec {loader} --library-path {libraries}");
+    }
+    let program = quoted(&tree.join(program).display().to_string());
     let arguments: String = arguments.iter().map(|word| quoted(word) + " ").collect();
-    let (libraries, program) = (
-        quoted(&libraries),
-        quoted(&tree.join(program).display().to_string()),
-    );
-    let loader = tree.join("usr/lib64/ld-linux-x86-64.so.2");
-    let start = if draft.join("usr/lib64/ld-linux-x86-64.so.2").exists() {
-        format!(
-            "exec {} --library-path {libraries}",
-            quoted(&loader.display().to_string())
-        )
-    } else {
-        format!("LD_LIBRARY_PATH={libraries} exec")
-    };
     let script = format!("#!/bin/sh\n{start} {program} {arguments}\"$@\"\n");
     fs::write(draft.join(name), script)?;
     Ok(fs::set_permissions(
         draft.join(name),
         Permissions::from_mode(0o755),
     )?)
+}
+
+/// Returns a word for the shell.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }

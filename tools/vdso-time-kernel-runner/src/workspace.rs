@@ -23,20 +23,17 @@ pub fn programs(package: &Path) -> Vec<String> {
     if !manifest.is_file() {
         return Vec::new();
     }
-    let metadata = metadata(&[
-        "--no-deps",
-        "--offline",
-        &format!("--manifest-path={}", manifest.display()),
-    ]);
+    let path = format!("--manifest-path={}", manifest.display());
+    let metadata = metadata(&["--no-deps", "--offline", &path]);
+    let packages = metadata["packages"].as_array().into_iter().flatten();
     let mut names = Vec::new();
-    for package in metadata["packages"].as_array().into_iter().flatten() {
-        if package["manifest_path"].as_str().map(Path::new) != Some(&*manifest) {
+    for package in packages {
+        if package["manifest_path"] != *manifest.to_string_lossy() {
             continue;
         }
         for target in package["targets"].as_array().into_iter().flatten() {
-            let name = target["name"].as_str();
-            if let (Some(name), true) = (name, target["kind"][0] == "bin") {
-                names.push(name.to_owned());
+            if target["kind"][0] == "bin" {
+                names.extend(target["name"].as_str().map(String::from));
             }
         }
     }
@@ -45,14 +42,14 @@ pub fn programs(package: &Path) -> Vec<String> {
 
 /// Returns what `cargo metadata` prints, or null if it fails.
 fn metadata(arguments: &[&str]) -> Value {
-    let read = || -> anyhow::Result<Value> {
-        let sh = Shell::new()?;
-        let cargo = cargo(&sh)
-            .args(["metadata", "--format-version=1"])
-            .args(arguments);
-        Ok(serde_json::from_str(&cargo.ignore_stderr().read()?)?)
-    };
-    read().unwrap_or_default()
+    try_metadata(arguments).unwrap_or_default()
+}
+
+fn try_metadata(arguments: &[&str]) -> anyhow::Result<Value> {
+    let sh = Shell::new()?;
+    let cargo = cargo(&sh).args(["metadata", "--format-version=1"]);
+    let text = cargo.args(arguments).ignore_stderr().read()?;
+    Ok(serde_json::from_str(&text)?)
 }
 
 /// Returns the cargo that runs us, by its own path, so that no proxy chooses another one.

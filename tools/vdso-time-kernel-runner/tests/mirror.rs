@@ -19,9 +19,9 @@ const NOT_FETCHED: i32 = 75;
 /// The machine's first packages are a kernel and a shell. The mirror has nothing else.
 const KERNEL: &str = "guest-amd64-6.1/vmlinuz";
 
-/// A folder with a mirror, the key that signs it, and a cache.
+/// A directory with a mirror, the key that signs it, and a cache.
 struct Mirror {
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 /// Returns whether this machine has what makes a mirror.
@@ -33,10 +33,10 @@ fn can_make_a_mirror() -> bool {
 impl Mirror {
     /// Creates a mirror with one kernel in the suite `bookworm`.
     fn new(name: &str) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("mirror-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        let mirror = Self { folder };
+        let _ = fs::remove_dir_all(&directory);
+        let mirror = Self { directory };
         mirror.sign("first");
         mirror
     }
@@ -45,7 +45,7 @@ impl Mirror {
     fn sign(&self, key: &str) {
         let mut make = Command::new("sh");
         make.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mirror.sh"))
-            .arg(&self.folder)
+            .arg(&self.directory)
             .arg(key);
         let Output { status, stderr, .. } = make.output().unwrap();
         assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
@@ -54,7 +54,7 @@ impl Mirror {
     /// Changes the index, so that it no longer has the size that InRelease states.
     fn lie(&self) {
         let index = self
-            .folder
+            .directory
             .join("mirror/dists/bookworm/main/binary-amd64/Packages");
         let text = fs::read_to_string(&index).unwrap() + "Tag: newer\n";
         fs::write(index, text).unwrap();
@@ -64,8 +64,8 @@ impl Mirror {
     fn run(&self, address: &str) -> (Output, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_vdso-time-kernel-runner"));
         command.args(["run", "x86_64@6.1", "/bin/true"]);
-        command.env("XDG_CACHE_HOME", self.folder.join("cache"));
-        let key = self.folder.join("first.gpg");
+        command.env("XDG_CACHE_HOME", self.directory.join("cache"));
+        let key = self.directory.join("first.gpg");
         command.env(
             "VDSO_TIME_DEBIAN_MIRROR",
             format!("[signed-by={}] {address}", key.display()),
@@ -77,12 +77,12 @@ impl Mirror {
     }
 
     fn file(&self) -> String {
-        format!("file:{}", self.folder.join("mirror").display())
+        format!("file:{}", self.directory.join("mirror").display())
     }
 
     /// Removes the kernel. Returns whether the last run had unpacked it.
     fn take_kernel(&self) -> bool {
-        let kernel = self.folder.join("cache/vdso-time").join(KERNEL);
+        let kernel = self.directory.join("cache/vdso-time").join(KERNEL);
         let is_there = fs::read(&kernel).is_ok_and(|bytes| bytes == b"a kernel");
         let _ = fs::remove_dir_all(kernel.parent().unwrap());
         is_there
@@ -92,7 +92,7 @@ impl Mirror {
 impl Drop for Mirror {
     fn drop(&mut self) {
         if !thread::panicking() {
-            let _ = fs::remove_dir_all(&self.folder);
+            let _ = fs::remove_dir_all(&self.directory);
         }
     }
 }
@@ -150,7 +150,7 @@ fn an_older_index_is_used_while_its_packages_can_be_fetched() {
     assert!(mirror.take_kernel(), "{}", run.1);
     fs::remove_file(
         mirror
-            .folder
+            .directory
             .join("mirror/pool/linux-image-cloud-amd64.deb"),
     )
     .unwrap();
@@ -166,11 +166,11 @@ fn a_mirror_is_asked_again_after_a_pause() {
     let mirror = Mirror::new("heals");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
-    let folder = mirror.folder.join("mirror");
+    let directory = mirror.directory.join("mirror");
     let count = &*Box::leak(Box::new(AtomicUsize::new(0)));
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let _ = answer(stream, &folder, count);
+            let _ = answer(stream, &directory, count);
         }
     });
     let (_, errors) = mirror.run(&address);
@@ -179,7 +179,7 @@ fn a_mirror_is_asked_again_after_a_pause() {
 }
 
 /// Answers one request for a file. The first index is too long.
-fn answer(mut stream: TcpStream, folder: &Path, indexes: &AtomicUsize) -> std::io::Result<()> {
+fn answer(mut stream: TcpStream, directory: &Path, indexes: &AtomicUsize) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let request = lines.next().transpose()?.unwrap_or_default();
     while lines
@@ -192,7 +192,7 @@ fn answer(mut stream: TcpStream, folder: &Path, indexes: &AtomicUsize) -> std::i
         .nth(1)
         .unwrap_or_default()
         .trim_start_matches('/');
-    let Ok(mut body) = fs::read(folder.join(path)) else {
+    let Ok(mut body) = fs::read(directory.join(path)) else {
         return write!(
             stream,
             "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"

@@ -8,19 +8,22 @@ use std::process::{Command, Stdio};
 /// Runs natively.
 const NATIVE: &str = r#"{"qemu": []}"#;
 
-/// Creates a folder whose name contains a space.
-fn folder(name: &str) -> PathBuf {
-    let folder =
+/// Creates a directory whose name contains a space.
+fn directory(name: &str) -> PathBuf {
+    let directory =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name} {}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    folder
+    fs::create_dir_all(&directory).unwrap();
+    directory
 }
 
 /// Runs these words in a runner with this plan and limit. Returns the exit code, the output and the
 /// errors.
 fn run(name: &str, plan: &str, limit: &str, words: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vdso-time-kernel-runner"));
-    command.arg("runner").args(words).current_dir(folder(name));
+    command
+        .arg("runner")
+        .args(words)
+        .current_dir(directory(name));
     command
         .env("VDSO_TIME_RUNNER_PLAN", plan)
         .env("VDSO_TIME_GUEST_TIMEOUT", limit);

@@ -84,7 +84,7 @@ fn do_job(link: &mut Link) -> io::Result<()> {
         let mut command = Command::new(program);
         command
             .args(arguments)
-            .current_dir(&job.folder)
+            .current_dir(&job.directory)
             .envs(&job.environment);
         let killed_before = killed_for_memory();
         let code = match run(link, &mut command) {

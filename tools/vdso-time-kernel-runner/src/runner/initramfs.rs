@@ -64,7 +64,7 @@ pub(super) fn archive(run: &Run<'_>, init: &Path) -> Result<Vec<u8>> {
         paths.push(PathBuf::from(&program.path));
         programs.push([std::slice::from_ref(&program.path), &program.arguments].concat());
     }
-    let mut files = Files::collect(&paths, &run.folder)?;
+    let mut files = Files::collect(&paths, &run.directory)?;
     for (path, text) in CONFIGURATION {
         files.add(path, Entry::text(*text));
     }
@@ -72,10 +72,10 @@ pub(super) fn archive(run: &Run<'_>, init: &Path) -> Result<Vec<u8>> {
     if let Some(busybox) = &run.plan.busybox {
         files.add(BUSYBOX, Entry::program(fs::read(busybox)?));
     }
-    let folder = run.folder.to_str();
+    let directory = run.directory.to_str();
     let job = Job {
         programs,
-        folder: folder
+        directory: directory
             .context("the working directory is not UTF-8")?
             .to_owned(),
         environment: environment(run.plan),

@@ -16,7 +16,7 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, bail};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +54,13 @@ pub struct Plan {
     pub environment: Vec<(String, String)>,
 }
 
+impl Plan {
+    /// Sets a variable of the programs.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.environment.push((name.into(), value.into()));
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
     pub path: String,
@@ -79,8 +86,8 @@ impl Program {
 pub struct Run<'a> {
     pub plan: &'a Plan,
     pub programs: &'a [Program],
-    /// The working folder. A guest gets a copy.
-    pub folder: PathBuf,
+    /// The working directory. A guest gets a copy.
+    pub directory: PathBuf,
     pub out: File,
     pub err: File,
     /// How long each program may run.
@@ -90,7 +97,7 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Creates a run with the output and the working folder of this process.
+    /// Creates a run with the output and the working directory of this process.
     pub fn new(plan: &'a Plan, programs: &'a [Program]) -> Result<Self> {
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let err = File::from(io::stderr().as_fd().try_clone_to_owned()?);
@@ -100,7 +107,7 @@ impl<'a> Run<'a> {
         Ok(Self {
             plan,
             programs,
-            folder: env::current_dir()?,
+            directory: env::current_dir()?,
             out,
             err,
             limit: Duration::from_secs(seconds.into()),
@@ -114,25 +121,28 @@ impl<'a> Run<'a> {
             return boot::boot(self, init, ended);
         }
         for program in self.programs {
-            let mut words = self
-                .plan
-                .qemu
-                .iter()
-                .chain([&program.path])
-                .chain(&program.arguments);
-            let mut command = ends_with_this_process(words.next().context("no program is given")?);
-            command
-                .args(words)
-                .current_dir(&self.folder)
-                .envs(self.plan.environment.iter().cloned());
-            command
-                .stdout(self.out.try_clone()?)
-                .stderr(self.err.try_clone()?);
-            let status = Process(command.spawn()?).wait(self.limit)?;
-            let status = status.ok_or_else(|| anyhow!(timed_out(&program.path, self.limit)))?;
+            let status = self.command(program)?.spawn()?;
+            let Some(status) = Process(status).wait(self.limit)? else {
+                bail!(timed_out(&program.path, self.limit));
+            };
             ended(program, exit_code(status));
         }
         Ok(())
+    }
+
+    /// Returns the command that runs the program here: with QEMU, or natively.
+    fn command(&self, program: &Program) -> Result<Command> {
+        let mut words = self.plan.qemu.clone();
+        words.push(program.path.clone());
+        words.extend(program.arguments.iter().cloned());
+        let mut command = ends_with_this_process(&words[0]);
+        command
+            .args(&words[1..])
+            .current_dir(&self.directory)
+            .envs(self.plan.environment.iter().cloned())
+            .stdout(self.out.try_clone()?)
+            .stderr(self.err.try_clone()?);
+        Ok(command)
     }
 }
 
