@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigHandler, Signal, signal};
 use signal_hook::consts::{SIGINT, SIGPIPE, SIGTERM};
 use signal_hook::flag;
 
@@ -15,14 +15,18 @@ use crate::proc;
 pub(crate) struct Interrupt {
     /// 0 before the first one.
     first: Arc<AtomicUsize>,
-    /// The signals that this program ignored before it caught them.
+    /// The signals that this program ignored when it was started. A command ignores them as well.
     pub(crate) ignored: Vec<Signal>,
 }
 
 impl Interrupt {
-    /// Catches SIGINT and SIGTERM.
+    /// Catches SIGINT and SIGTERM. If the caller ignores SIGCHLD, as bspwm and bubblewrap do, the
+    /// kernel would discard the end and the status of a command, so this program does not.
+    #[allow(unsafe_code, reason = "an action of a signal is set")]
     pub(crate) fn catch() -> io::Result<Self> {
-        let ignored = proc::ignored(&[Signal::SIGINT, Signal::SIGTERM]);
+        let ignored = proc::ignored(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGCHLD]);
+        // SAFETY: the default action of this signal runs no code.
+        unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) }?;
         let first = Arc::new(AtomicUsize::new(0));
         let is_second = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {

@@ -49,7 +49,7 @@ impl Target {
     }
 
     /// Starts a command, which waits for [`Self::go`]. It ignores the signals that this program
-    /// ignored before it caught them, as after `vdso-who COMMAND &` in a script.
+    /// ignored when it was started, as after `vdso-who COMMAND &` in a script.
     #[allow(unsafe_code, reason = "a child waits before it executes its program")]
     pub(crate) fn start(words: &[OsString], ignored: &[Signal]) -> Result<Self> {
         let program = words.first().map(|word| word.to_string_lossy().into());

@@ -4,14 +4,15 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, Output};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use test_support::command::assert_says_that_output_is_lost;
 use test_support::nix::libc;
-use test_support::nix::sys::signal::Signal;
+use test_support::nix::sys::signal::{SigHandler, Signal, signal};
 use test_support::nix::unistd::gettid;
 use test_support::not_run::target_tmpdir;
 use test_support::{filter, not_run_here};
@@ -408,6 +409,53 @@ fn a_command_has_the_callers_limits_and_signals() {
             return;
         };
         assert!(out.starts_with(&alone), "{alone}\n{out}{error}");
+    }
+}
+
+/// Returns what a command printed that ends within 100 s.
+fn output_of_short(mut command: Command) -> io::Result<Output> {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    let start = Instant::now();
+    while child.try_wait()?.is_none() {
+        if start.elapsed() > Duration::from_secs(100) {
+            child.kill()?;
+            panic!("{command:?} does not end");
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    child.wait_with_output()
+}
+
+/// Ignores SIGCHLD, as bspwm, perl and bubblewrap do before they start a program. Then the kernel
+/// does not keep the status of a child.
+#[test]
+fn a_command_ends_with_its_status_even_if_the_caller_ignores_its_end() {
+    #[allow(unsafe_code, reason = "an action of a signal is set in a child")]
+    fn ignoring(mut command: Command) -> Command {
+        let ignore = || {
+            // SAFETY: an ignored signal runs no code.
+            unsafe { signal(Signal::SIGCHLD, SigHandler::SigIgn) }?;
+            Ok(())
+        };
+        // SAFETY: between fork and exec, this makes one system call.
+        unsafe { command.pre_exec(ignore) };
+        command
+    }
+    const SCRIPT: &str = "grep ^SigIgn /proc/self/status; exit 7";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", SCRIPT]);
+    let Ok(alone) = ignoring(shell).output() else {
+        return;
+    };
+    let alone = String::from_utf8(alone.stdout).unwrap();
+    for option in ["--frequency=499", "--exact"] {
+        let command = who(&[option, "--", "sh", "-c", SCRIPT]);
+        let Some((status, out, error)) = watched(output_of_short(ignoring(command))) else {
+            return;
+        };
+        assert_eq!(status, Some(7), "{option}: {out}{error}");
+        assert!(out.starts_with(&alone), "{option}: {alone}\n{out}{error}");
     }
 }
 
