@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::error::Result;
 use crate::proc;
@@ -17,16 +18,24 @@ pub(crate) struct FileId {
 }
 
 /// An executable mapping.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Mapping {
     pub(crate) range: Range<u64>,
     pub(crate) offset: u64,
     /// Empty if there is no file.
     pub(crate) path: Arc<str>,
     pub(crate) file: FileId,
+    /// When it was reported. A file that was changed later may have another content now.
+    pub(crate) seen: SystemTime,
 }
 
 impl Mapping {
+    /// Returns whether another one maps the same.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let is_same_file = self.file == other.file && self.path == other.path;
+        is_same_file && self.range == other.range && self.offset == other.offset
+    }
+
     pub(crate) fn is_vdso(&self) -> bool {
         &*self.path == VDSO
     }
@@ -81,6 +90,7 @@ pub(crate) fn parsed(line: &str) -> Option<Mapping> {
             device: (hexadecimal(major)? as u32, hexadecimal(minor)? as u32),
             inode,
         },
+        seen: SystemTime::now(),
     })
 }
 

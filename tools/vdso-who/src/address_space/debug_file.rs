@@ -152,7 +152,7 @@ fn downloaded(id: &BuildId) -> Option<Image> {
     }
     let path = String::from_utf8(output.stdout).ok()?;
     let file = file::open(Path::new(path.trim_end()), 0).ok()?;
-    let image = Image::File(file.into());
+    let image = Image::of(file).ok()?;
     if !id.is_of(&image) {
         return None;
     }

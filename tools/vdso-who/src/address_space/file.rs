@@ -4,9 +4,10 @@ use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::iter::repeat_n;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::rc::Rc;
+use std::time::{Duration, SystemTime};
 
 use elsa::FrozenMap;
 use object::ReadRef;
@@ -26,22 +27,88 @@ pub(super) fn open(path: &Path, flags: i32) -> io::Result<File> {
         .open(path)
 }
 
-/// A file, or bytes that were one.
+/// A file as it was when it was opened, or bytes that were one. Once the file is written to,
+/// nothing is read any more: cp(1), scp(1) and `rsync --inplace` overwrite a program in place, and
+/// its functions would have the names of other ones.
 ///
 /// Files are not mapped, because a process that truncates one would end this program by SIGBUS.
 #[derive(Clone)]
 pub(super) enum Image {
-    File(Rc<File>),
+    File(Rc<(File, Version)>),
     Bytes(Rc<[u8]>),
 }
 
+/// What changes when a file is written to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Version {
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+    links: u64,
+}
+
+impl Version {
+    fn of(file: &File) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        Ok(Self {
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            links: metadata.nlink(),
+        })
+    }
+
+    /// Returns whether the content may have changed since then. That a file was removed is also a
+    /// change, but not of its content.
+    pub(super) fn is_changed_after(self, time: SystemTime) -> bool {
+        let (seconds, nanos) = if self.links == 0 {
+            self.modified
+        } else {
+            self.changed
+        };
+        let since_1970 = Duration::new(seconds.unsigned_abs(), nanos as u32);
+        SystemTime::UNIX_EPOCH + since_1970 > time
+    }
+
+    /// Returns whether the content is the same. A package manager removes the file of a program
+    /// that runs, which changes the number of its links and with that `changed`.
+    pub(super) fn is_same(self, other: Self) -> bool {
+        let has_other_links = self.links != other.links;
+        self.size == other.size
+            && self.modified == other.modified
+            && (self.changed == other.changed || has_other_links)
+    }
+}
+
 impl Image {
+    /// Takes a file.
+    pub(super) fn of(file: File) -> io::Result<Self> {
+        let version = Version::of(&file)?;
+        Ok(Self::File(Rc::new((file, version))))
+    }
+
+    /// Returns whether nothing was written to the file.
+    pub(super) fn is_original(&self) -> bool {
+        match self {
+            Self::File(file) => match Version::of(&file.0) {
+                Ok(now) => now.is_same(file.1),
+                Err(_) => false,
+            },
+            Self::Bytes(_) => true,
+        }
+    }
+
+    /// Returns the version of a file.
+    pub(super) fn version(&self) -> Option<Version> {
+        match self {
+            Self::File(file) => Some(file.1),
+            Self::Bytes(_) => None,
+        }
+    }
+
     pub(super) fn len(&self) -> u64 {
         match self {
-            Self::File(file) => match file.metadata() {
-                Ok(metadata) => metadata.len(),
-                Err(_) => 0,
-            },
+            Self::File(file) => file.1.size,
             Self::Bytes(bytes) => bytes.len() as u64,
         }
     }
@@ -49,7 +116,10 @@ impl Image {
     /// Fills a buffer with what begins at an offset.
     pub(super) fn fill(&self, buffer: &mut [u8], offset: u64) -> Option<()> {
         match self {
-            Self::File(file) => file.read_exact_at(buffer, offset).ok(),
+            Self::File(file) => {
+                file.0.read_exact_at(buffer, offset).ok()?;
+                if self.is_original() { Some(()) } else { None }
+            }
             Self::Bytes(bytes) => {
                 let rest = bytes.get(usize::try_from(offset).ok()?..)?;
                 buffer.copy_from_slice(rest.get(..buffer.len())?);

@@ -6,12 +6,12 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use nix::sys::resource::{Resource, getrlimit};
 
-use super::file::{self, Image};
+use super::file::{self, Image, Version};
 use super::module::Module;
 use crate::error::Result;
 use crate::mapping::{self, FileId, Mapping};
@@ -45,7 +45,21 @@ impl OpenFile {
             module: OnceCell::new(),
         })
     }
+
+    fn is_original(&self) -> bool {
+        match &self.image {
+            Some(image) => image.is_original(),
+            None => true,
+        }
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.image.as_ref()?.version()
+    }
 }
+
+/// A file that a process mapped, while it is known, and the version that it had then.
+type Opened = (Weak<OpenFile>, Option<Version>);
 
 /// The files of all processes.
 #[derive(Clone)]
@@ -91,6 +105,9 @@ pub(super) struct Mapped {
     /// Read when it is needed.
     vdso: OnceCell<Rc<OpenFile>>,
     files: Files,
+    /// The files of this process. Another process may have mapped a file when it had another
+    /// content.
+    opened: RefCell<HashMap<FileId, Opened>>,
 }
 
 impl Mapped {
@@ -101,6 +118,7 @@ impl Mapped {
             mappings: Vec::new(),
             vdso: OnceCell::new(),
             files,
+            opened: RefCell::default(),
         }
     }
 
@@ -109,6 +127,7 @@ impl Mapped {
         Self {
             mappings: self.mappings.clone(),
             vdso: self.vdso.clone(),
+            opened: self.opened.clone(),
             ..Self::new(pid, self.files.clone())
         }
     }
@@ -134,16 +153,21 @@ impl Mapped {
     /// Nothing is kept by address for compiled code, because a compiler changes its memory each
     /// millisecond.
     pub(super) fn add(&mut self, new: Mapping) -> bool {
-        if new.has_file() && !self.files.are_too_many() {
-            self.open_file(&new);
+        if new.has_file() {
+            self.opened.borrow_mut().remove(&new.file);
+            if !self.files.are_too_many() {
+                self.open_file(&new);
+            }
         }
         let mappings = &self.mappings;
         let first = mappings.partition_point(|old| old.range.end <= new.range.start);
         let end = mappings.partition_point(|old| old.range.start < new.range.end);
         let others = first..end.max(first);
         let old = &self.mappings[others.clone()];
-        if old == [new.clone()] {
-            return false;
+        if let [old] = old {
+            if old.is_same(&new) {
+                return false;
+            }
         }
         let has_file = new.has_file() || old.iter().any(Mapping::has_file);
         let is_vdso = new.is_vdso();
@@ -217,12 +241,39 @@ impl Mapped {
             let open = || OpenFile::new(self.read_vdso(mapping));
             return self.vdso.get_or_init(open).clone();
         }
+        let opened = self.opened.borrow().get(&mapping.file).cloned();
+        let mut before = None;
+        if let Some((file, version)) = opened {
+            if let Some(file) = file.upgrade() {
+                return file;
+            }
+            before = version;
+        }
+        let mut file = self.known_file(mapping);
+        if let Some(now) = file.version() {
+            let is_other = before.is_some_and(|before| !before.is_same(now));
+            if is_other || now.is_changed_after(mapping.seen) {
+                // The file was overwritten. What this process runs is nowhere any more.
+                file = OpenFile::new(None);
+            }
+        }
+        let version = before.or(file.version());
+        let mut opened = self.opened.borrow_mut();
+        opened.insert(mapping.file, (Rc::downgrade(&file), version));
+        file
+    }
+
+    /// Returns the file that a mapping has now. It is opened if it is not known, or if it was
+    /// written to.
+    fn known_file(&self, mapping: &Mapping) -> Rc<OpenFile> {
         let known = self.files.known.borrow().get(&mapping.file).cloned();
         if let Some(known) = known {
-            return known;
+            if known.is_original() {
+                return known;
+            }
         }
         let image = match self.open(mapping) {
-            Ok(file) => Some(Image::File(file.into())),
+            Ok(file) => Image::of(file).ok(),
             Err(_) => None,
         };
         let file = OpenFile::new(image);
@@ -281,12 +332,8 @@ impl Mapped {
     fn find(&self, path: &Path) -> Option<Image> {
         let root = format!("/proc/{}/root", self.thread);
         let inside = Path::new(&root).join(path.strip_prefix("/").ok()?);
-        for path in [&inside, path] {
-            if let Ok(file) = file::open(path, 0) {
-                return Some(Image::File(file.into()));
-            }
-        }
-        None
+        let file = file::open(&inside, 0).or_else(|_| file::open(path, 0));
+        Image::of(file.ok()?).ok()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The records of events.
 
 use std::collections::HashSet;
+use std::time::SystemTime;
 
 use perf_event::data::{self, Record, SampleRegsAbi};
 
@@ -108,6 +109,7 @@ fn mapping(map: &data::Mmap2<'_>) -> Option<Mapping> {
             device: (map.maj()?, map.min()?),
             inode: map.ino()?,
         },
+        seen: SystemTime::now(),
     })
 }
 

@@ -191,6 +191,45 @@ fn reads_by_syscall_count_and_other_calls_do_not() {
     }
 }
 
+/// Overwrites a program in place, as cp(1), scp(1) and `rsync --inplace` do, and runs it again. The
+/// functions of both versions are at the same offsets.
+#[test]
+fn a_program_that_is_overwritten_in_place_has_the_names_of_each_version() {
+    let other_names = "-O2 -g -Doften=later_often -Dseldom=later_seldom";
+    let before = compiled(("before", "gcc", "-O2 -g", "reads.c", ""));
+    let later = compiled(("later", "gcc", other_names, "reads.c", ""));
+    let (Some(before), Some(later)) = (before, later) else {
+        return;
+    };
+    let script = format!(
+        r#"cp "{before}" "{before}.now"
+        "{before}.now" {ENDLESS} 1000000000; cp "{later}" "{before}.now"; "{before}.now" {ENDLESS} 1000000000"#,
+        before = before.display(),
+        later = later.display(),
+    );
+    let output = who(&["--json", "--group-by=process", "--", "sh", "-c", &script]).output();
+    let Some((_, report)) = report(output) else {
+        return;
+    };
+    let mut rows: Vec<_> = report["processes"].as_array().unwrap().iter().collect();
+    rows.retain(|row| row["name"] == "who-before.now");
+    let has = |row: &Value, name: &str| {
+        let callers = row["callers"].as_array().unwrap();
+        callers.iter().any(|caller| caller["function"] == name)
+    };
+    assert_eq!(rows.len(), 2, "{report:#}");
+    let [a, b] =
+        ["often", "later_often"].map(|name| rows.iter().filter(|row| has(row, name)).count());
+    // The first version has no names if they were not read in time.
+    assert!(a <= 1 && b == 1, "{report:#}");
+    assert!(
+        !rows
+            .iter()
+            .any(|row| has(row, "often") && has(row, "later_often")),
+        "{report:#}"
+    );
+}
+
 /// Runs a program that looks from outside as one in a sandbox of gVisor does.
 #[test]
 fn a_program_in_a_sandbox_has_no_share() {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, chown};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 use std::{process, thread};
 
 use addr2line::Context;
@@ -68,6 +69,7 @@ fn the_functions_of_a_process_that_ended_have_names_until_others_take_their_plac
         offset: 0,
         path,
         file,
+        seen: SystemTime::now(),
     });
     assert!(!space.functions(function + 1)[0].ends_with("getppid"));
 }
@@ -317,9 +319,9 @@ fn a_debug_file_is_that_of_the_build_id() {
             fs::File::open(file)
                 .ok()
                 .filter(|_| is_it)
-                .map(|file| Image::File(file.into()))
+                .map(|file| Image::of(file).unwrap())
         };
-        let image = Image::File(fs::File::open(&own).unwrap().into());
+        let image = Image::of(fs::File::open(&own).unwrap()).unwrap();
         let module = Module::parse(image, path, find, None).unwrap();
         let frames = module.frames(address_of(&own, "often") + 4, "p");
         assert_eq!(
@@ -382,7 +384,7 @@ fn sections_that_become_too_large_are_ignored() {
     done"#;
     if let Some(path) = compiled(("large xz", "gcc", "-O2 -s", "reads.c", XZ)) {
         for (file, size) in [("1", Some(1 << 20)), ("100", None)] {
-            let image = Image::File(fs::File::open(path.with_extension(file)).unwrap().into());
+            let image = Image::of(fs::File::open(path.with_extension(file)).unwrap()).unwrap();
             let ranges = image.ranges();
             let parsed = Elf::parse(&ranges).unwrap();
             let found = debug_file::of(&parsed, Path::new("/p"), |_| None, None);
@@ -469,6 +471,7 @@ fn the_code_before_an_address_costs_no_memory() {
         offset: 1 << 30,
         path,
         file,
+        seen: SystemTime::now(),
     });
     let before = memory();
     let mut code = [0; 8];
@@ -517,6 +520,7 @@ fn a_mapping_takes_the_place_of_those_that_it_overlaps() {
             offset: 0,
             path: "".into(),
             file: FileId::default(),
+            seen: SystemTime::now(),
         });
         oracle.retain(|old| old.end <= range.start || range.end <= old.start);
         oracle.push(range);
@@ -544,6 +548,7 @@ fn a_process_can_have_many_mappings() {
             offset: 0,
             path,
             file,
+            seen: SystemTime::now(),
         });
     }
     assert_eq!(

@@ -4,6 +4,7 @@
 use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use super::*;
 use crate::arguments::arguments;
@@ -53,6 +54,7 @@ fn mapping(path: &str, file: FileId, start: u64) -> Mapping {
         offset: 0,
         path: path.into(),
         file,
+        seen: SystemTime::now(),
     }
 }
 
