@@ -16,7 +16,7 @@ use vdso_time::LocateError;
 
 use crate::place;
 
-/// Builds the package in a target folder of its own, for the machine that builds it.
+/// Builds the package in a target directory of its own, for the machine that builds it.
 fn build() -> Result<PathBuf, String> {
     program::host()?;
     let package = Path::new(ROOT).join("examples/freestanding");
@@ -29,8 +29,8 @@ fn build() -> Result<PathBuf, String> {
     ))
 }
 
-/// Builds a package, with the profile of `cargo run` or with `--release`, and returns the folder of
-/// its programs. First it makes the check that editors make.
+/// Builds a package, with the profile of `cargo run` or with `--release`, and returns the directory
+/// of its programs. First it makes the check that editors make.
 fn cargo_build(package: &Path, target: &Path, lock: &str, arguments: &[&str]) -> PathBuf {
     let cargo = |arguments: &[&str]| {
         let mut cargo = Command::new(env!("CARGO"));
@@ -56,7 +56,7 @@ fn cargo_build(package: &Path, target: &Path, lock: &str, arguments: &[&str]) ->
 fn programs() -> Option<&'static Path> {
     static BUILT: LazyLock<Result<PathBuf, String>> = LazyLock::new(build);
     match &*BUILT {
-        Ok(folder) => Some(folder),
+        Ok(directory) => Some(directory),
         Err(why) => {
             not_run_here(why);
             None
@@ -76,11 +76,11 @@ fn seconds_since_the_epoch() -> u64 {
 
 #[test]
 fn it_prints_the_time_the_routes_and_the_symbols() {
-    let Some(folder) = programs() else { return };
+    let Some(directory) = programs() else { return };
     // The program finds the vDSO by its own stack, or by the kernel.
     for arguments in [&[][..], &["ask-the-kernel"]] {
         let before = seconds_since_the_epoch();
-        let text = output(Command::new(folder.join("report")).args(arguments));
+        let text = output(Command::new(directory.join("report")).args(arguments));
         let after = seconds_since_the_epoch();
 
         let mut lines = text.lines();
@@ -125,7 +125,7 @@ fn lines_with(text: &str, word: &str) -> usize {
 /// address. memcheck reports the probe of that address, which the installed file suppresses.
 #[test]
 fn under_valgrind_the_kernel_answers() {
-    let Some(folder) = programs() else { return };
+    let Some(directory) = programs() else { return };
     for (arguments, why) in [
         (&[][..], LocateError::Absent),
         (&["ask-the-kernel"], LocateError::Unmapped),
@@ -133,7 +133,7 @@ fn under_valgrind_the_kernel_answers() {
         let mut valgrind = Command::new("valgrind");
         let suppressions = format!("--suppressions={ROOT}/crates/vdso-time-c/vdso_time.supp");
         valgrind.args(["-q", "--error-exitcode=9", &suppressions]);
-        valgrind.arg(folder.join("report")).args(arguments);
+        valgrind.arg(directory.join("report")).args(arguments);
         let output = match valgrind.output() {
             Ok(output) => output,
             Err(error) => return not_run_here(format!("valgrind: {error}")),
@@ -158,8 +158,8 @@ fn with_elf<T>(program: &Path, work: impl FnOnce(&Elf<'_>) -> T) -> T {
 
 #[test]
 fn the_program_has_no_symbol_of_libc() {
-    let Some(folder) = programs() else { return };
-    with_elf(&folder.join("report"), |elf| {
+    let Some(directory) = programs() else { return };
+    with_elf(&directory.join("report"), |elf| {
         let mut has_start = false;
         for symbol in &elf.syms {
             let name = elf.strtab.get_at(symbol.st_name).unwrap_or_default();
@@ -186,8 +186,8 @@ fn the_program_has_no_symbol_of_libc() {
 /// Shows that nothing of the crate runs before `_start`.
 #[test]
 fn there_is_no_constructor() {
-    let Some(folder) = programs() else { return };
-    with_elf(&folder.join("five-functions"), |elf| {
+    let Some(directory) = programs() else { return };
+    with_elf(&directory.join("five-functions"), |elf| {
         let mut has_text = false;
         for section in &elf.section_headers {
             let name = elf.shdr_strtab.get_at(section.sh_name).unwrap_or_default();
@@ -202,9 +202,9 @@ fn there_is_no_constructor() {
 
 #[test]
 fn the_five_functions_take_at_most_8_75_kib() {
-    let Some(folder) = programs() else { return };
+    let Some(directory) = programs() else { return };
     let size = |program: &str| {
-        with_elf(&folder.join(program), |elf| {
+        with_elf(&directory.join(program), |elf| {
             let mut size = 0;
             for section in &elf.section_headers {
                 let name = elf.shdr_strtab.get_at(section.sh_name).unwrap_or_default();
@@ -226,17 +226,21 @@ fn the_five_functions_take_at_most_8_75_kib() {
 /// Compares the times of a handler that interrupts the first calls with those of the main program.
 #[test]
 fn a_signal_handler_reads_the_clock() {
-    let Some(folder) = programs() else { return };
-    output(&mut Command::new(folder.join("examples/signal-handler")));
+    let Some(directory) = programs() else { return };
+    output(&mut Command::new(directory.join("examples/signal-handler")));
 }
 
 /// Starts process 1 of a PID namespace in an empty directory, without /proc and an environment.
 #[test]
 fn an_init_process_finds_the_vdso_before_anything_is_mounted() {
-    let Some(folder) = programs() else { return };
+    let Some(directory) = programs() else { return };
     let root = place("init-root");
     fs::create_dir_all(&root).unwrap();
-    command::write(&root.join("init"), fs::read(folder.join("init")).unwrap()).unwrap();
+    command::write(
+        &root.join("init"),
+        fs::read(directory.join("init")).unwrap(),
+    )
+    .unwrap();
     let unshare = |arguments: &[&str]| {
         let mut unshare = Command::new("unshare");
         unshare
@@ -264,7 +268,7 @@ fn an_init_process_finds_the_vdso_before_anything_is_mounted() {
 /// program would overflow its stack. A read of the vDSO is not replaced.
 #[test]
 fn a_preloaded_library_moves_the_programs_clocks_also_before_any_constructor() {
-    let Some(folder) = programs() else { return };
+    let Some(directory) = programs() else { return };
     let host = program::host().unwrap();
     let library = program::library(["vdso-time", ""], &host, "preload", &[]);
     let Some(library) = library else { return };
@@ -279,7 +283,7 @@ fn a_preloaded_library_moves_the_programs_clocks_also_before_any_constructor() {
     .unwrap();
     let before = seconds_since_the_epoch() - 1; // time() may be a tick behind
     let text =
-        output(Command::new(&clocks).env("LD_PRELOAD", folder.join("examples/libpreload.so")));
+        output(Command::new(&clocks).env("LD_PRELOAD", directory.join("examples/libpreload.so")));
     let after = seconds_since_the_epoch();
     let seconds: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
     assert_eq!(seconds.len(), 6);
@@ -319,13 +323,13 @@ fn the_recipe_of_no_libc_is_the_example_and_links_when_copied() {
         assert_eq!(of_page, of_file, "{name}");
         fs::write(copy.join(name), text).unwrap();
     }
-    // Before the first release the page names a folder, and after it a version.
+    // Before the first release the page names a directory, and after it a version.
     let manifest = block(&page, "```toml\n# Cargo.toml\n")
         .replace("path = \"../vdso-time\"", "version = \"*\"");
     let patch = format!("\n[patch.crates-io]\nvdso-time.path = {root:?}\n");
-    // The folder is inside of this workspace.
+    // The directory is inside of this workspace.
     fs::write(copy.join("Cargo.toml"), manifest + &patch + "[workspace]\n").unwrap();
-    let folder = cargo_build(&copy, &place("no-libc-target"), "--offline", &[]);
-    let text = output(&mut Command::new(folder.join("clock")));
+    let directory = cargo_build(&copy, &place("no-libc-target"), "--offline", &[]);
+    let text = output(&mut Command::new(directory.join("clock")));
     assert!(text.contains(" s since the Epoch\ntime "), "{text}");
 }

@@ -97,10 +97,10 @@ fn compare(sh: &Shell, name: &str, mut new: String, write: bool) -> Result<()> {
 }
 
 fn rustdoc_json(sh: &Shell, package: &str) -> Result<PathBuf> {
-    let folder = "api";
+    let directory = "api";
     // Stable compilers write JSON only if told to act as nightly.
     let cargo = Rust::oldest(&[])?
-        .cargo(sh, folder)
+        .cargo(sh, directory)
         .env("RUSTC_BOOTSTRAP", "1");
     let cargo = cargo.args([
         "rustdoc",
@@ -121,7 +121,7 @@ fn rustdoc_json(sh: &Shell, package: &str) -> Result<PathBuf> {
     ]);
     cargo.args(["--cap-lints", "allow"]).run()?;
     Ok(workspace::target()
-        .join(folder)
+        .join(directory)
         .join(TARGET)
         .join("doc")
         .join(format!("{}.json", package.replace('-', "_"))))

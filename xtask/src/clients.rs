@@ -28,19 +28,20 @@ struct Client {
 
 /// How vdso-time-quanta takes the place of the original.
 enum Patch {
-    /// This folder of `PATCHES` replaces quanta, a dependency.
+    /// This directory of `PATCHES` replaces quanta, a dependency.
     Dependency(&'static str),
-    /// The tests are part of the original. So they are compiled with our sources from this folder,
-    /// and the private items that they use.
+    /// The tests are part of the original. So they are compiled with our sources from this
+    /// directory, and the private items that they use.
     Sources {
-        folder: &'static str,
+        directory: &'static str,
         private: &'static str,
     },
 }
 
 const PATCHES: &str = "crates/vdso-time-quanta/patch";
 
-/// The folders of `PATCHES`, each with the name and the version of the package that it replaces.
+/// The directories of `PATCHES`, each with the name and the version of the package that it
+/// replaces.
 const PATCHED: [(&str, &str, &str); 4] = [
     ("fastant", "fastant", "0.1.11"),
     ("minstant", "minstant", "0.1.7"),
@@ -49,14 +50,14 @@ const PATCHED: [(&str, &str, &str); 4] = [
 ];
 
 const QUANTA: Patch = Patch::Sources {
-    folder: "crates/vdso-time-quanta/src",
+    directory: "crates/vdso-time-quanta/src",
     private: include_str!("clients/quanta.rs"),
 };
 
 const QUANTA_0_12: Patch = Patch::Dependency("quanta-0.12");
 
 const FASTANT: Patch = Patch::Sources {
-    folder: "crates/vdso-time-quanta/patch/fastant",
+    directory: "crates/vdso-time-quanta/patch/fastant",
     private: include_str!("clients/fastant.rs"),
 };
 
@@ -116,7 +117,7 @@ pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
 
 /// Has cargo fetch the packages. Returns what it says of them.
 fn fetch(sh: &Shell) -> Result<Vec<Value>> {
-    let folder = folder().join("fetch");
+    let directory = directory().join("fetch");
     let mut manifest =
         "[package]\nname = \"fetch\"\nedition = \"2024\"\n[workspace]\n[dependencies]\n".to_owned();
     for (at, Client { name, version, .. }) in CLIENTS.iter().enumerate() {
@@ -127,8 +128,8 @@ fn fetch(sh: &Shell) -> Result<Vec<Value>> {
     }
     // Its tests are not run, but its features are compared.
     manifest += "minstant = '=0.1.7'\n";
-    let path = folder.join("Cargo.toml");
-    sh.write_file(folder.join("src/lib.rs"), "")?;
+    let path = directory.join("Cargo.toml");
+    sh.write_file(directory.join("src/lib.rs"), "")?;
     sh.write_file(&path, manifest)?;
     let path = path.to_str().context("the path is not UTF-8")?;
     workspace::packages(
@@ -151,11 +152,11 @@ fn package<'a>(packages: &'a [Value], name: &str, version: &str) -> Result<&'a V
 
 /// Fails if a patch lacks a feature: cargo could not resolve a package that asks for it.
 fn compare_features(sh: &Shell, packages: &[Value]) -> Result<()> {
-    for (folder, name, version) in PATCHED {
+    for (directory, name, version) in PATCHED {
         let patch = sh.read_file(
             workspace::root()
                 .join(PATCHES)
-                .join(folder)
+                .join(directory)
                 .join("Cargo.toml"),
         )?;
         let features = package(packages, name, version)?["features"]
@@ -165,14 +166,14 @@ fn compare_features(sh: &Shell, packages: &[Value]) -> Result<()> {
             let is_there = patch.contains(&format!("\n{feature} = ["));
             ensure!(
                 is_there,
-                "patch/{folder} lacks the feature {feature} of {name} {version}"
+                "patch/{directory} lacks the feature {feature} of {name} {version}"
             );
         }
     }
     Ok(())
 }
 
-fn folder() -> PathBuf {
+fn directory() -> PathBuf {
     workspace::target().join("clients")
 }
 
@@ -192,12 +193,12 @@ fn unlock(sh: &Shell, manifest: &Path, name: &str) -> Result<()> {
 }
 
 impl Client {
-    /// Copies the package into the target folder, and lets the patch change it.
+    /// Copies the package into the target directory, and lets the patch change it.
     fn patched_copy(&self, sh: &Shell, packages: &[Value]) -> Result<PathBuf> {
         let source = package(packages, self.name, self.version)?["manifest_path"].as_str();
         let source =
             Path::new(source.context("cargo metadata has no manifest_path")?).with_file_name("");
-        let copy = folder()
+        let copy = directory()
             .join("patched")
             .join(format!("{}-{}", self.name, self.version));
         sh.remove_path(&copy)?;
@@ -213,17 +214,17 @@ impl Client {
             manifest = before.to_owned() + rest.find("\n[").map_or("", |next| &rest[next..]);
         }
         match &self.patch {
-            Patch::Dependency(folder) => {
-                let folder = workspace::root().join(PATCHES).join(folder);
+            Patch::Dependency(directory) => {
+                let directory = workspace::root().join(PATCHES).join(directory);
                 writeln!(
                     manifest,
                     "[patch.crates-io]\nquanta.path = '{}'",
-                    folder.display()
+                    directory.display()
                 )?;
                 sh.write_file(&path, manifest)?;
                 unlock(sh, &path, "quanta")?;
             }
-            Patch::Sources { folder, private } => {
+            Patch::Sources { directory, private } => {
                 let root = workspace::root();
                 for (name, value) in DEPENDENCIES {
                     let table = format!("[dependencies.{name}]\n");
@@ -236,17 +237,17 @@ impl Client {
                     }
                 }
                 sh.write_file(path, manifest)?;
-                replace_sources(&copy.join("src"), &root.join(folder), private)?;
+                replace_sources(&copy.join("src"), &root.join(directory), private)?;
             }
         }
         Ok(copy)
     }
 
     /// Compiles and runs the tests.
-    fn test(&self, sh: &Shell, folder: &Path) -> Result<()> {
+    fn test(&self, sh: &Shell, directory: &Path) -> Result<()> {
         step(&format!(
             "testing {}",
-            folder.strip_prefix(workspace::target())?.display()
+            directory.strip_prefix(workspace::target())?.display()
         ));
         // The tests of quanta 0.12 share its recent time.
         let arguments: &[&str] = match self.patch {
@@ -255,16 +256,17 @@ impl Client {
         };
         let cargo = workspace::cargo(sh).args(["test", "--lib", "--tests", "--no-fail-fast"]);
         let cargo = cargo
-            .env("CARGO_TARGET_DIR", self::folder())
+            .env("CARGO_TARGET_DIR", self::directory())
             .arg("--manifest-path");
         let cargo = cargo
-            .arg(folder.join("Cargo.toml"))
+            .arg(directory.join("Cargo.toml"))
             .args(["--features", self.features]);
         let test = cargo.args(arguments).ignore_status().output()?;
         let output = String::from_utf8([test.stderr, test.stdout].concat())?;
         let is_passed = |line: &&str| line.starts_with("test ") && line.ends_with(" ... ok");
         let passed = output.lines().filter(is_passed).count();
-        let (name, tests) = (self.name, self.tests);
+        let name = self.name;
+        let tests = self.tests;
         let are_all = test.status.success() && passed == tests;
         ensure!(
             are_all,
@@ -275,12 +277,12 @@ impl Client {
 }
 
 /// Compiles the package from our sources and its own tests.
-fn replace_sources(folder: &Path, ours: &Path, private: &str) -> Result<()> {
+fn replace_sources(directory: &Path, ours: &Path, private: &str) -> Result<()> {
     for ours in workspace::entries(ours)?
         .iter()
         .filter(|path| path.extension() == Some(OsStr::new("rs")))
     {
-        let path = folder.join(ours.file_name().unwrap_or_default());
+        let path = directory.join(ours.file_name().unwrap_or_default());
         let published = fs::read_to_string(&path).unwrap_or_default();
         let tests = published
             .find("#[cfg(test)]\nmod tests")

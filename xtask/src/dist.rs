@@ -61,8 +61,8 @@ const ARCHES: [Arch; 5] = [
     },
 ];
 
-/// The manual page and the completions of a program: the extension in its folder `pages`, and where
-/// the reader looks for it.
+/// The manual page and the completions of a program: the extension in its directory `pages`, and
+/// where the reader looks for it.
 const PAGES: [[&str; 2]; 4] = [
     ["1", "share/man/man1/{}.1"],
     ["bash", "share/bash-completion/completions/{}"],
@@ -131,19 +131,19 @@ impl Built {
     fn pack(&self, sh: &Shell, program: &str, dist: &Path) -> Result<()> {
         let triple = self.arch.triple;
         let name = format!("{program}-{triple}-v{}", workspace::VERSION);
-        let folder = dist.join(&name);
+        let directory = dist.join(&name);
         let write = |path: &str, text: String| -> Result<()> {
             ensure!(!text.is_empty(), "{path} is empty");
             sh.create_dir(
-                folder
+                directory
                     .join(path)
                     .parent()
-                    .context("the path has no folder")?,
+                    .context("the path has no directory")?,
             )?;
-            Ok(fs::write(folder.join(path), text)?)
+            Ok(fs::write(directory.join(path), text)?)
         };
-        sh.create_dir(&folder)?;
-        sh.copy_file(self.directory.join(program), folder.join(program))?;
+        sh.create_dir(&directory)?;
+        sh.copy_file(self.directory.join(program), directory.join(program))?;
         for [extension, path] in PAGES {
             let page =
                 workspace::root().join(format!("tools/{program}/pages/{program}.{extension}"));
@@ -162,13 +162,13 @@ impl Built {
         .args(["--owner=0", "--group=0", "--numeric-owner", &name])
         .quiet()
         .run()?;
-        Ok(sh.remove_path(folder)?)
+        Ok(sh.remove_path(directory)?)
     }
 
     /// Packs the library for C. `cargo xtask on` is its Makefile's cargo.
     fn library(&self, sh: &Shell, dist: &Path) -> Result<()> {
         let cargo = format!("CARGO=cargo xtask on {}", self.arch.machine_of_library);
-        let folders = [
+        let directories = [
             format!(
                 "CARGO_TARGET_DIR={}",
                 workspace::target().join("dist-build").display()
@@ -184,7 +184,7 @@ impl Built {
             sh,
             "make --silent --directory crates/vdso-time-c dist CARGOFLAGS=--quiet {cargo}"
         )
-        .args(folders)
+        .args(directories)
         .args(target)
         .quiet()
         .run()?;
@@ -234,12 +234,12 @@ fn licences(sh: &Shell, triple: &str, program: &str) -> Result<String> {
             continue;
         }
         writeln!(text, "\n== {name} {version}: {licence}\n")?;
-        let folder = Path::new(manifest)
+        let directory = Path::new(manifest)
             .parent()
-            .context("the manifest has no folder")?;
+            .context("the manifest has no directory")?;
         let files = cmd!(
             sh,
-            "find -L {folder} -maxdepth 2 -type f ( -name *MIT* -o -name LICEN[CS]E* )"
+            "find -L {directory} -maxdepth 2 -type f ( -name *MIT* -o -name LICEN[CS]E* )"
         );
         let files = files.quiet().read()?;
         // A package under two licences may be used under one of them.

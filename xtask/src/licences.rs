@@ -9,10 +9,8 @@ use xshell::cmd;
 use crate::{tools, workspace};
 
 pub(crate) fn run(advisories: bool) -> Result<ExitCode> {
-    let (deny, sh) = (
-        tools::from_crates_io("cargo-deny", "0.20.2")?,
-        workspace::shell()?,
-    );
+    let deny = tools::from_crates_io("cargo-deny", "0.20.2")?;
+    let sh = workspace::shell()?;
     for lock in cmd!(sh, "git ls-files *Cargo.lock").quiet().read()?.lines() {
         println!("{lock}");
         let manifest = lock.replace(".lock", ".toml");
@@ -21,7 +19,7 @@ pub(crate) fn run(advisories: bool) -> Result<ExitCode> {
             "{deny} --locked --workspace --config deny.toml --manifest-path {manifest} check"
         )
         .args(["--hide-inclusion-graph", "bans", "licenses", "sources"])
-        .args(advisories.then_some("advisories"))
+        .args(if advisories { &["advisories"][..] } else { &[] })
         .quiet()
         .run()?;
     }

@@ -4,6 +4,7 @@
 //! and with `--docs` for every target.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -27,7 +28,7 @@ pub(crate) fn run(is_documented_for_all: bool) -> Result<ExitCode> {
     let rust = Rust::oldest(&[])?;
     for name in &names {
         let sh = Shell::new()?;
-        sh.change_dir(folder().join(name));
+        sh.change_dir(directory().join(name));
         sh.remove_path("Cargo.lock")?;
         let cargo = || rust.cargo(&sh, "package-lowest");
         // The option is unstable.
@@ -77,107 +78,120 @@ fn check_links() -> Result<()> {
 }
 
 /// Builds the documentation of each library as docs.rs does, for this machine or for each of its
-/// targets, and reads the pages. rustdoc's warnings are errors.
+/// targets, and reads the pages.
 fn document(packages: &[Value], is_for_all: bool) -> Result<()> {
-    let has_library = |package: &&Value| {
-        let mut targets = package["targets"].as_array().into_iter().flatten();
-        targets.any(|target| target["kind"][0] == "lib")
-    };
-    for package in packages.iter().filter(has_library) {
-        let name = package["name"]
-            .as_str()
-            .context("cargo metadata has a package without a name")?;
+    for package in packages {
+        let targets = package["targets"].as_array();
+        let targets = targets.context("cargo metadata has a package without targets")?;
+        if !targets.iter().any(|target| target["kind"][0] == "lib") {
+            continue;
+        }
+        let name = package["name"].as_str();
+        let name = name.context("cargo metadata has a package without a name")?;
         let settings = &package["metadata"]["docs"]["rs"];
-        let words = |key: &str| -> Vec<_> {
-            settings[key]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-                .collect()
-        };
-        let main = settings["default-target"].as_str().unwrap_or(HOST);
-        let sh = Shell::new()?;
-        sh.change_dir(folder().join(name));
-        let targets: BTreeSet<_> = words("targets").into_iter().chain([main]).collect();
-        for target in targets
-            .into_iter()
-            .filter(|target| is_for_all || *target == HOST)
-        {
-            // docs.rs has a nightly compiler. The oldest has no `doc(auto_cfg)`, so it shows no
-            // conditions.
-            let cargo = if target == HOST {
-                let target = workspace::target().join("package-docs");
-                let cargo = workspace::cargo(&sh).env("CARGO_TARGET_DIR", target);
-                cargo.env("RUSTDOCFLAGS", "--cfg=docsrs -Dwarnings")
-            } else {
-                let cargo = Rust::oldest(&[target])?.cargo(&sh, "package-docs");
-                cargo.env("RUSTDOCFLAGS", "-Dwarnings")
-            };
-            let cargo = cargo.env("RUSTC_BOOTSTRAP", "1");
-            let cargo = cargo.args(["doc", "--quiet", "--lib", "--no-deps", "--target", target]);
-            let cargo = cargo.args((settings["all-features"] == true).then_some("--all-features"));
-            cargo
-                .args(words("cargo-args"))
-                .run()
-                .with_context(|| format!("{name} for {target}"))?;
-            let pages = workspace::target()
-                .join("package-docs")
-                .join(target)
-                .join("doc");
-            let [conditions, calls] = count(&pages.join(name.replace('-', "_")))?;
-            // Other compilers show conditions differently, or none.
-            let are_missing =
-                target == HOST && words("rustdoc-args").contains(&"docsrs") && conditions == 0;
-            ensure!(!are_missing, "the pages of {name} show no condition");
-            let shows_calls = words("cargo-args").contains(&"-Zrustdoc-scrape-examples");
-            ensure!(
-                calls > 0 || !shows_calls,
-                "the pages of {name} show no call of its examples"
-            );
-            println!(
-                "{name} for {target}: docs.rs's pages, with {conditions} conditions, {calls} calls"
-            );
+        let mut targets = BTreeSet::from([settings["default-target"].as_str().unwrap_or(HOST)]);
+        targets.extend(words(settings, "targets"));
+        for target in targets {
+            if is_for_all || target == HOST {
+                document_for(target, name, settings)?;
+            }
         }
     }
     Ok(())
 }
 
-/// Returns how many conditions the pages of a package show ("Available on Linux only"), and how
-/// many functions with calls from the examples. Fails if a page shows a condition that
-/// only build.rs or a test sets.
-fn count(pages: &Path) -> Result<[usize; 2]> {
-    let (mut conditions, mut calls) = (0, 0);
-    for entry in fs::read_dir(pages)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            let inner = count(&path)?;
-            (conditions, calls) = (conditions + inner[0], calls + inner[1]);
-        } else if path
-            .extension()
-            .is_some_and(|extension| extension == "html")
-        {
+/// Returns the texts of a list in the settings for docs.rs.
+fn words<'a>(settings: &'a Value, key: &str) -> Vec<&'a str> {
+    let list = settings[key].as_array().into_iter().flatten();
+    list.filter_map(Value::as_str).collect()
+}
+
+/// Builds the documentation of a package for a target. rustdoc's warnings are errors.
+fn document_for(target: &str, name: &str, settings: &Value) -> Result<()> {
+    let sh = Shell::new()?;
+    sh.change_dir(directory().join(name));
+    let built = workspace::target().join("package-docs");
+    // docs.rs has a nightly compiler. The oldest has no `doc(auto_cfg)`, so it shows no conditions.
+    let cargo = if target == HOST {
+        let cargo = workspace::cargo(&sh).env("CARGO_TARGET_DIR", &built);
+        cargo.env("RUSTDOCFLAGS", "--cfg=docsrs -Dwarnings")
+    } else {
+        let cargo = Rust::oldest(&[target])?.cargo(&sh, "package-docs");
+        cargo.env("RUSTDOCFLAGS", "-Dwarnings")
+    };
+    let mut cargo = cargo.env("RUSTC_BOOTSTRAP", "1").args([
+        "doc",
+        "--quiet",
+        "--lib",
+        "--no-deps",
+        "--target",
+        target,
+    ]);
+    if settings["all-features"] == true {
+        cargo = cargo.arg("--all-features");
+    }
+    let options = words(settings, "cargo-args");
+    cargo
+        .args(&options)
+        .run()
+        .with_context(|| format!("{name} for {target}"))?;
+
+    let mut shown = Shown::default();
+    let pages = built.join(target).join("doc");
+    shown.read(&pages.join(name.replace('-', "_")))?;
+    let Shown { conditions, calls } = shown;
+    // Other compilers show conditions differently, or none.
+    let shows_conditions = target == HOST && words(settings, "rustdoc-args").contains(&"docsrs");
+    ensure!(
+        conditions > 0 || !shows_conditions,
+        "the pages of {name} show no condition"
+    );
+    let shows_calls = options.contains(&"-Zrustdoc-scrape-examples");
+    ensure!(
+        calls > 0 || !shows_calls,
+        "the pages of {name} show no call of its examples"
+    );
+    println!("{name} for {target}: docs.rs's pages, with {conditions} conditions, {calls} calls");
+    Ok(())
+}
+
+/// What the pages of a package show.
+#[derive(Default)]
+struct Shown {
+    /// How many conditions ("Available on Linux only").
+    conditions: usize,
+    /// How many functions with calls from the examples.
+    calls: usize,
+}
+
+impl Shown {
+    /// Counts in the pages of a directory. Fails if a page shows a condition that only build.rs or
+    /// a test sets.
+    fn read(&mut self, pages: &Path) -> Result<()> {
+        for path in workspace::entries(pages)? {
+            if path.is_dir() {
+                self.read(&path)?;
+                continue;
+            }
+            if path.extension() != Some(OsStr::new("html")) {
+                continue;
+            }
             let page = fs::read_to_string(&path)?;
-            calls += page
-                .matches("class=\"docblock scraped-example-list\"")
-                .count();
+            let calls = page.matches("class=\"docblock scraped-example-list\"");
+            self.calls += calls.count();
             for shown in page.split("class=\"stab portability\"").skip(1) {
                 let shown = shown.split("</div>").next().unwrap_or_default();
                 let condition = shown.split("</span>").next().unwrap_or_default();
-                let text = condition
-                    .split('<')
-                    .filter_map(|tag| Some(tag.split_once('>')?.1));
-                let text = text.collect::<String>();
                 ensure!(
                     !condition.contains("vdso_time_"),
-                    "{} shows `{text}`",
+                    "{} shows {condition}",
                     path.display()
                 );
-                conditions += 1;
+                self.conditions += 1;
             }
         }
+        Ok(())
     }
-    Ok([conditions, calls])
 }
 
 /// Returns the packages that are published.
@@ -187,18 +201,16 @@ fn published() -> Result<Vec<Value>> {
     Ok(packages)
 }
 
-/// Returns the folder with the unpacked packages, each in a folder of its name.
-fn folder() -> PathBuf {
+/// Returns the directory with the unpacked packages, each in a directory of its name.
+fn directory() -> PathBuf {
     workspace::target().join("unpacked")
 }
 
 /// Packs all packages as `cargo publish` does, and unpacks them. The functions above compile them.
 fn unpack(names: &[String]) -> Result<()> {
-    let (sh, publish, to) = (
-        workspace::shell()?,
-        workspace::target().join("publish"),
-        folder(),
-    );
+    let sh = workspace::shell()?;
+    let publish = workspace::target().join("publish");
+    let to = directory();
     let packages = names.iter().map(|name| format!("--package={name}"));
     let cargo = workspace::cargo(&sh).args(["package", "--no-verify", "--quiet", "--allow-dirty"]);
     cargo
@@ -217,7 +229,7 @@ fn unpack(names: &[String]) -> Result<()> {
         )
         .quiet()
         .run()?;
-        // cargo must not look for a workspace in the folders above.
+        // cargo must not look for a workspace in the directories above.
         let manifest = to.join("Cargo.toml");
         fs::write(
             &manifest,

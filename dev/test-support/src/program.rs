@@ -49,27 +49,27 @@ pub fn example(options: &[&str], name: &str, arguments: &[&Path]) -> Option<Stri
     Some(String::from_utf8(output.stdout).expect("UTF-8"))
 }
 
-/// Builds a library of the workspace, optimised, in a target folder of its own.
+/// Builds a library of the workspace, optimised, in a target directory of its own.
 pub fn library(
     [package, features]: [&str; 2],
     triple: &str,
-    folder: &str,
+    directory: &str,
     settings: &[(&str, &str)],
 ) -> Option<PathBuf> {
     if !has_standard_library(triple) {
         return None;
     }
-    let folder = target_tmpdir().join(folder);
+    let directory = target_tmpdir().join(directory);
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(ROOT).envs(settings.iter().copied());
     cargo.args(["build", "--release", "--lib", "--package", package]);
     cargo.args(["--no-default-features", "--features", features]);
     cargo
         .args(["--target", triple, "--target-dir"])
-        .arg(&folder);
+        .arg(&directory);
     run(&mut cargo).unwrap_or_else(|error| panic!("{error}"));
     Some(
-        folder
+        directory
             .join(triple)
             .join(format!("release/lib{}.rlib", package.replace('-', "_"))),
     )
@@ -157,7 +157,7 @@ pub fn has_standard_library(triple: &str) -> bool {
     let mut rustc = Command::new(rustc_name());
     let found = run(rustc.args(["--print", "target-libdir", "--target", triple]));
     let why = match found {
-        Ok(folder) if Path::new(folder.trim_end()).is_dir() => return true,
+        Ok(directory) if Path::new(directory.trim_end()).is_dir() => return true,
         Ok(_) => format!("the compiler has no standard library for {triple}"),
         Err(error) => error,
     };

@@ -38,9 +38,8 @@ pub(crate) fn quoted(name: &str) -> String {
 
 /// Returns the kernel, the clock source, the doctor's finding, and the counts of tests.
 fn result(row: &Row) -> [String; 4] {
-    let (doctor, text) = (&row.doctor, |value: &Value| {
-        value.as_str().unwrap_or("-").to_owned()
-    });
+    let doctor = &row.doctor;
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     [
         text(&doctor["kernel"]),
         text(&doctor["clock_source"]["current"]),
