@@ -16,70 +16,54 @@ implies, is REALTIME,MONOTONIC";
 const PAGE: &str = "Print the manual page (man) or completions (bash, fish, zsh)";
 
 pub(crate) fn command() -> Command {
-    let flag = |name, help| {
-        Arg::new(name)
-            .long(name)
-            .action(ArgAction::SetTrue)
-            .help(help)
-    };
-    let pid = Arg::new("pid")
-        .long("pid")
-        .value_name("PID")
-        .value_parser(value_parser!(u32));
-    let reads = Arg::new("require-user-space")
-        .long("require-user-space")
-        .value_name("CALLS");
-    let page = Arg::new("generate")
-        .long("generate")
-        .value_name("WHAT")
-        .exclusive(true);
+    let verbose = flag(
+        "verbose",
+        "Show all calls, the clock sources and the routes",
+    )
+    .short('v');
+    let quiet = flag(
+        "quiet",
+        "Print nothing, or one line if a required call may enter the kernel",
+    )
+    .short('q')
+    .conflicts_with_all(["verbose", "json"]);
+    let pid = option("pid", "PID", "Examine the vDSO of this process")
+        .value_parser(value_parser!(u32))
+        .conflicts_with_all(["quiet", "require-user-space", "verbose"]);
+    let json = flag("json", "Print JSON").conflicts_with("verbose");
+    let metrics = flag(
+        "metrics",
+        "Print OpenMetrics text, for node_exporter's textfile collector",
+    )
+    .conflicts_with_all(["verbose", "quiet", "json", "pid"]);
+    let calls = option("require-user-space", "CALLS", CALLS)
+        .value_delimiter(',')
+        .num_args(0..=1)
+        .require_equals(true)
+        .default_missing_value("REALTIME,MONOTONIC")
+        .value_parser(call)
+        .action(ArgAction::Append);
+    let page = option("generate", "WHAT", PAGE)
+        .exclusive(true)
+        .value_parser(["man", "bash", "fish", "zsh"])
+        .hide_possible_values(true);
     Command::new("vdso-doctor")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Proves whether clock reads stay in user space, and says what to do if not")
         .after_help(NOTES.trim_end())
         .next_line_help(true)
-        .arg(
-            flag(
-                "verbose",
-                "Show all calls, the clock sources and the routes",
-            )
-            .short('v'),
-        )
-        .arg(
-            flag(
-                "quiet",
-                "Print nothing, or one line if a required call may enter the kernel",
-            )
-            .short('q')
-            .conflicts_with_all(["verbose", "json"]),
-        )
-        .arg(
-            pid.help("Examine the vDSO of this process")
-                .conflicts_with_all(["quiet", "require-user-space", "verbose"]),
-        )
-        .arg(flag("json", "Print JSON").conflicts_with("verbose"))
-        .arg(
-            flag(
-                "metrics",
-                "Print OpenMetrics text, for node_exporter's textfile collector",
-            )
-            .conflicts_with_all(["verbose", "quiet", "json", "pid"]),
-        )
-        .arg(
-            reads
-                .value_delimiter(',')
-                .num_args(0..=1)
-                .require_equals(true)
-                .default_missing_value("REALTIME,MONOTONIC")
-                .value_parser(call)
-                .action(ArgAction::Append)
-                .help(CALLS),
-        )
-        .arg(
-            page.value_parser(["man", "bash", "fish", "zsh"])
-                .hide_possible_values(true)
-                .help(PAGE),
-        )
+        .args([verbose, quiet, pid, json, metrics, calls, page])
+}
+
+fn flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .action(ArgAction::SetTrue)
+        .help(help)
+}
+
+fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help)
 }
 
 /// Parses the name of a function, or the name or number of a clock of clock_gettime(2).

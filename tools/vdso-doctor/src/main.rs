@@ -78,9 +78,9 @@ fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
 fn failure(pid: u32, error: ProcessError) -> String {
     match check(&Call::USUAL) {
         Err(finding) if error == ProcessError::NoVdso && finding.cause == Cause::NoVdso => {
-            format!("process {pid}: it has no vDSO, and the doctor has none: {finding}")
+            format!("cannot read process {pid}: it has no vDSO, and the doctor has none: {finding}")
         }
-        _ => format!("process {pid}: {error}"),
+        _ => format!("cannot read process {pid}: {error}"),
     }
 }
 

@@ -88,7 +88,7 @@ impl fmt::Display for ProcessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ended => {
-                "there is no such process (any more), it is a kernel thread, or /proc hides it (hidepid)"
+                "it does not exist (any more), is a kernel thread, or is hidden by hidepid"
             }
             Self::NoProc => {
                 "there is no /proc of this PID namespace: run this program with `unshare --mount-proc` as root"

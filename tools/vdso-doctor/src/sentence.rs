@@ -29,20 +29,7 @@ impl<'a> Facts<'a> {
             Cause::Emulated => format!(
                 "{supervisor} answers {call}, not the kernel's vDSO. Run the doctor without {supervisor}."
             ),
-            Cause::NoVdso => {
-                let why = measurement
-                    .reason
-                    .map_or(String::new(), |why| why.to_string());
-                let advice = self.where_to_look(measurement.reason);
-                format!("every read is a system call, because {why}. {advice}.")
-            }
-            Cause::BlankedNames => {
-                let source = self.source();
-                let advice = cause.advice();
-                format!(
-                    "every read is a system call, because {reason} (its clock source is {source}). {advice}"
-                )
-            }
+            Cause::NoVdso | Cause::BlankedNames => self.without_function(cause, measurement),
             Cause::NoFunction => {
                 let why = measurement
                     .reason
@@ -95,6 +82,23 @@ impl<'a> Facts<'a> {
             }
             _ => format!("{call}: {cause}"),
         }
+    }
+
+    /// Returns why the vDSO has no function for any read.
+    fn without_function(self, cause: Cause, measurement: &Measurement) -> String {
+        if cause == Cause::BlankedNames {
+            let source = self.source();
+            let reason = cause.reason();
+            let advice = cause.advice();
+            return format!(
+                "every read is a system call, because {reason} (its clock source is {source}). {advice}"
+            );
+        }
+        let why = measurement
+            .reason
+            .map_or(String::new(), |why| why.to_string());
+        let advice = self.where_to_look(measurement.reason);
+        format!("every read is a system call, because {why}. {advice}.")
     }
 
     fn source(self) -> &'a str {

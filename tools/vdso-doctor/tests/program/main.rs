@@ -256,8 +256,8 @@ fn a_missing_process_is_an_error_in_one_line() {
     );
     // A user whom /proc does not show a process gets the same error of the kernel.
     for cause in [
-        "process 4194305: there is no such process",
-        "/proc hides it",
+        "cannot read process 4194305: it does not exist",
+        "hidden by hidepid",
     ] {
         assert!(error.contains(cause), "{error}");
     }
