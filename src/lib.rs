@@ -65,7 +65,7 @@
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// What build.rs sets is no condition for a reader: docs.rs shows the systems instead.
+// The conditions of build.rs mean nothing to a reader: docs.rs shows the systems instead.
 #![cfg_attr(
     docsrs,
     doc(auto_cfg(hide(vdso_time_clock, vdso_time_libc_fallback, vdso_time_linux)))
@@ -129,7 +129,7 @@ pub use {
 /// The same functions by system calls.
 ///
 /// `try_time` and `gettimeofday` make the system call clock_gettime(2) on architectures whose own calls
-/// are missing or end in January 2038. On i386 a call enters the kernel by the vDSO's code. Where
+/// are missing or end in January 2038. On i386 a call enters the kernel through the vDSO's code. Where
 /// every call goes through libc, libc answers.
 #[cfg(vdso_time_linux)]
 #[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]

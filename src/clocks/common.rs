@@ -14,9 +14,9 @@ macro_rules! time_of_a_clock {
         impl $Time {
             #[doc = concat!("Creates a time of `", $clock, "` from nanoseconds since its zero.")]
             ///
-            /// [`from_clock_nanos`](Self::from_clock_nanos) does the same for any clock. Two functions
-            /// are needed because Rust does not use the default clock for inference: with one,
-            /// `let time = from_nanos(5)` would have to name it.
+            /// [`from_clock_nanos`](Self::from_clock_nanos) does the same for any clock. There are
+            /// two functions because Rust does not use the default clock for inference: with one
+            /// of them, `let time = from_nanos(5)` would have to name the clock.
             ///
             /// # Panics
             ///
@@ -30,7 +30,8 @@ macro_rules! time_of_a_clock {
 
             #[doc = concat!("Creates a time of `", $clock, "` from seconds and nanoseconds since its zero.")]
             ///
-            /// `try_from` does the same for any clock, if something else names the clock.
+            /// `try_from` does the same for any clock, if something else names the clock. This
+            /// function names it, because Rust does not use the default clock for inference.
             ///
             /// # Errors
             ///

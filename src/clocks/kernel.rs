@@ -26,7 +26,8 @@ use crate::types::ClockId;
 macro_rules! clocks {
     ($(
         $(#[$attribute:meta])*
-        pub struct $Clock:ident $(($field:ty))?: $Trait:ident, $Source:ident, $Time:ident = $ID:ident;
+        pub struct $Clock:ident $(($field:ty))?:
+            $Trait:ident, $Source:ident, $Time:ident = $ID:ident;
     )+) => {$(
         $(#[$attribute])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -41,7 +41,7 @@ use crate::types::{Timespec, operators};
 /// # Ok::<(), vdso_time::Errno>(())
 /// ```
 ///
-/// Seconds as a floating-point number are those of a [`Duration`], also since the clock's zero:
+/// A [`Duration`] has the seconds as a floating-point number, even since the clock's zero:
 ///
 /// ```
 /// use vdso_time::Instant;
@@ -327,7 +327,7 @@ pub trait MonotonicClock: Sized {
     ///
     /// # Errors
     ///
-    /// For a kernel clock, those of [`clock_gettime`](crate::clock_gettime).
+    /// For a kernel clock, as [`clock_gettime`](crate::clock_gettime).
     fn try_now() -> Result<Instant<Self>, Errno>;
 
     /// Returns the current time.

@@ -1,4 +1,4 @@
-//! [`SameScale`]: the clocks whose times convert to those of another clock.
+//! [`SameScale`]: the clocks whose times convert to times of another clock.
 
 /// A clock whose times are on the scale of clock `S`: the same number means the same moment.
 ///
@@ -11,8 +11,8 @@
 /// [`MonotonicCoarse`], [`RealtimeCoarse`] and the clocks of the package `vdso-time-counter` are on
 /// these scales. `Boottime`, `MonotonicRaw` and `Tai` are not.
 ///
-/// Implement it for a clock of your own only if its numbers are those of the other clock. It is a
-/// promise that the compiler cannot check: no conversion looks at the clocks.
+/// Implement it for a clock of your own only if a number means the same moment on both clocks. It
+/// is a promise that the compiler cannot check: no conversion looks at the clocks.
 ///
 /// [`Instant`]: crate::Instant
 /// [`MonotonicCoarse`]: crate::MonotonicCoarse

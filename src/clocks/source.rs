@@ -9,7 +9,7 @@ use super::monotonic::Instant;
 use super::wall::SystemTime;
 use crate::errno::Errno;
 
-/// A clock that is a value, whose times are those of clock `S`.
+/// A clock that is a value, and gives times of clock `S`.
 ///
 /// A [`MonotonicClock`] is a type, which a program chooses when it is compiled. An `InstantSource`
 /// is a value, which a program chooses when it runs: it can be a `dyn InstantSource`, and each test
@@ -85,7 +85,7 @@ pub trait InstantSource<S = Monotonic> {
     ///
     /// # Errors
     ///
-    /// For a kernel clock, those of [`clock_gettime`](crate::clock_gettime).
+    /// For a kernel clock, as [`clock_gettime`](crate::clock_gettime).
     fn try_now(&self) -> Result<Instant<S>, Errno>;
 
     /// Returns the current time.
@@ -104,7 +104,7 @@ pub trait InstantSource<S = Monotonic> {
     }
 }
 
-/// A clock that is a value, whose times are those of the wall clock `S`.
+/// A clock that is a value, and gives times of the wall clock `S`.
 ///
 /// It is to [`WallClock`](crate::WallClock) what [`InstantSource`] is to
 /// [`MonotonicClock`](crate::MonotonicClock).
@@ -134,7 +134,7 @@ pub trait SystemTimeSource<S = Realtime> {
     ///
     /// # Errors
     ///
-    /// For a kernel clock, those of [`clock_gettime`](crate::clock_gettime).
+    /// For a kernel clock, as [`clock_gettime`](crate::clock_gettime).
     fn try_now(&self) -> Result<SystemTime<S>, Errno>;
 
     /// Returns the current time.
@@ -159,8 +159,7 @@ pub trait SystemTimeSource<S = Realtime> {
 
 /// Makes a pointer to a source a source.
 macro_rules! pointers {
-    ($Source:ident -> $Time:ident: $($(#[$attribute:meta])* $Pointer:ty),+) => {$(
-        $(#[$attribute])*
+    ($Source:ident -> $Time:ident: $($Pointer:ty),+) => {$(
         impl<S, T: $Source<S> + ?Sized> $Source<S> for $Pointer {
             #[inline]
             fn try_now(&self) -> Result<$Time<S>, Errno> {
@@ -176,5 +175,10 @@ macro_rules! pointers {
     )+};
 }
 
-pointers!(InstantSource -> Instant: &T, #[cfg(feature = "std")] Box<T>, #[cfg(feature = "std")] Arc<T>);
-pointers!(SystemTimeSource -> SystemTime: &T, #[cfg(feature = "std")] Box<T>, #[cfg(feature = "std")] Arc<T>);
+pointers!(InstantSource -> Instant: &T);
+pointers!(SystemTimeSource -> SystemTime: &T);
+
+#[cfg(feature = "std")]
+pointers!(InstantSource -> Instant: Box<T>, Arc<T>);
+#[cfg(feature = "std")]
+pointers!(SystemTimeSource -> SystemTime: Box<T>, Arc<T>);

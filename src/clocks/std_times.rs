@@ -106,7 +106,7 @@ impl TryFrom<StdInstant> for Instant {
 
     /// Converts a time of std's clock.
     ///
-    /// The accuracy is that of the other direction, `std::time::Instant::from`.
+    /// It is as accurate as the other direction, `std::time::Instant::from`.
     ///
     /// # Errors
     ///
@@ -149,7 +149,7 @@ impl From<SystemTime> for StdSystemTime {
 
 /// Requires the feature `std`.
 impl From<StdSystemTime> for SystemTime {
-    /// Converts a time, such as that of a file.
+    /// Converts a time, such as a file's.
     ///
     /// # Panics
     ///

@@ -334,7 +334,7 @@ pub trait WallClock: Sized {
     ///
     /// # Errors
     ///
-    /// For a kernel clock, those of [`clock_gettime`](crate::clock_gettime).
+    /// For a kernel clock, as [`clock_gettime`](crate::clock_gettime).
     fn try_now() -> Result<SystemTime<Self>, Errno>;
 
     /// Returns the current time.

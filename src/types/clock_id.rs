@@ -219,8 +219,8 @@ impl core::error::Error for ParseClockIdError {}
 impl From<BorrowedFd<'_>> for ClockId {
     /// Returns the clock of an open file, as [`ClockId::from_fd`] does.
     ///
-    /// Keep the file open while you read the clock. The number does not keep it open, and may be
-    /// that of another file later.
+    /// Keep the file open while you read the clock. The number does not keep it open, and can
+    /// belong to another file later.
     fn from(fd: BorrowedFd<'_>) -> Self {
         Self::from_fd(fd.as_raw_fd())
     }

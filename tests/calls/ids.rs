@@ -83,7 +83,7 @@ fn a_number_that_is_out_of_range_names_no_clock() {
             assert_eq!((path.clock_gettime)(clock), Err(Errno::EINVAL));
         }
     }
-    // The largest numbers are those of the kernel's macro.
+    // The largest numbers give the ids of the kernel's macro.
     assert_eq!(ClockId::process_cpu(MOST).as_raw(), i32::MIN | 2);
     assert_eq!(ClockId::thread_cpu(MOST).as_raw(), i32::MIN | 6);
     assert_eq!(ClockId::from_fd(MOST as i32).as_raw(), i32::MIN | 3);

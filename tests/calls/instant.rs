@@ -77,11 +77,9 @@ fn a_marker_reads_its_clock() {
 fn a_time_is_made_of_any_unit_and_gives_it_back() {
     for number in [i64::MIN, -1_500_001, -1, 0, 1, 1_999_999, i64::MAX] {
         let wide = i128::from(number);
-        let [secs, millis, micros] = [
-            SystemTime::from_secs(number),
-            SystemTime::from_millis(number),
-            SystemTime::from_micros(number),
-        ];
+        let secs = SystemTime::from_secs(number);
+        let millis = SystemTime::from_millis(number);
+        let micros = SystemTime::from_micros(number);
         assert_eq!(secs.as_nanos(), wide * 1_000_000_000);
         assert_eq!(millis.as_nanos(), wide * 1_000_000);
         assert_eq!(micros.as_nanos(), wide * 1_000);
@@ -174,57 +172,61 @@ const INSTANTS: [i64; 9] = [
     i64::MAX,
 ];
 
+fn at(nanos: i64) -> Instant<Frozen> {
+    Instant::from_clock_nanos(nanos)
+}
+
+/// Fails unless a time moved by this distance is the exact one, or none.
+fn assert_moves(nanos: i64, distance: Duration) {
+    let time = at(nanos);
+    let far = distance.as_nanos() as i128;
+    let later = i64::try_from(i128::from(nanos) + far).ok().map(at);
+    let earlier = i64::try_from(i128::from(nanos) - far).ok().map(at);
+    assert_eq!(time.checked_add(distance), later);
+    assert_eq!(time.checked_sub(distance), earlier);
+    let last = at(i64::MAX);
+    assert_eq!(time.saturating_add(distance), later.unwrap_or(last));
+    let first = at(i64::MIN);
+    assert_eq!(time.saturating_sub(distance), earlier.unwrap_or(first));
+    assert_does(later, ADDING, || time + distance);
+    assert_does(earlier, SUBTRACTING, || time - distance);
+}
+
+/// Fails unless the duration between two times is the exact one, or 0.
+fn assert_differs(nanos: i64, other: i64) {
+    let time = at(nanos);
+    let early = at(other);
+    let exact = if other <= nanos {
+        Some(Duration::from_nanos(nanos.abs_diff(other)))
+    } else {
+        None
+    };
+    assert_eq!(time.checked_duration_since(early), exact);
+    let nearest = exact.unwrap_or_default();
+    assert_eq!(time.saturating_duration_since(early), nearest);
+    assert_eq!(time.duration_since(early), nearest);
+    assert_eq!(time - early, nearest);
+    assert_eq!(time.cmp(&early), nanos.cmp(&other));
+    let distinct = 1 + usize::from(other != nanos);
+    assert_eq!(HashSet::from([time, early]).len(), distinct);
+}
+
 /// Compares with 128-bit arithmetic, however far, and at both ends of 64 bits.
-/// `dev/properties/std_times.rs` compares every operation of a `SystemTime` with that of std. Its
-/// operators are made by the same macro.
+/// `dev/properties/std_times.rs` compares every operation of a `SystemTime` with std's. The same
+/// macro makes its operators.
 #[test]
 fn instant_arithmetic_is_exact_or_panics() {
-    let at = Instant::<Frozen>::from_clock_nanos;
-    for (nanos, other) in INSTANTS
-        .iter()
-        .flat_map(|nanos| INSTANTS.map(|other| (*nanos, other)))
-    {
-        let (time, early) = (at(nanos), at(other));
-        for distance in [
-            Duration::from_nanos(nanos.abs_diff(other)),
-            NANO,
-            Duration::MAX,
-        ] {
-            let far = distance.as_nanos() as i128;
-            let [later, earlier] = [i128::from(nanos) + far, i128::from(nanos) - far]
-                .map(|nanos| i64::try_from(nanos).ok().map(at));
-            assert_eq!(
-                [time.checked_add(distance), time.checked_sub(distance)],
-                [later, earlier]
-            );
-            let [first, last] = [i64::MIN, i64::MAX].map(at);
-            assert_eq!(time.saturating_add(distance), later.unwrap_or(last));
-            assert_eq!(time.saturating_sub(distance), earlier.unwrap_or(first));
-            assert_does(later, ADDING, || time + distance);
-            assert_does(earlier, SUBTRACTING, || time - distance);
+    for nanos in INSTANTS {
+        for other in INSTANTS {
+            assert_moves(nanos, Duration::from_nanos(nanos.abs_diff(other)));
+            assert_differs(nanos, other);
         }
-        let exact = (other <= nanos).then_some(Duration::from_nanos(nanos.abs_diff(other)));
-        assert_eq!(time.checked_duration_since(early), exact);
-        let nearest = [
-            time.saturating_duration_since(early),
-            time.duration_since(early),
-            time - early,
-        ];
-        assert_eq!(nearest, [exact.unwrap_or_default(); 3]);
-        assert_eq!(time.cmp(&early), nanos.cmp(&other));
-        assert_eq!(
-            HashSet::from([time, early]).len(),
-            1 + usize::from(other != nanos)
-        );
+        assert_moves(nanos, NANO);
+        assert_moves(nanos, Duration::MAX);
     }
     let longer = Duration::from_nanos(u64::MAX) + NANO;
-    assert_eq!(
-        (
-            at(i64::MIN).checked_add(longer),
-            at(i64::MAX).checked_sub(longer)
-        ),
-        (None, None)
-    );
+    assert_eq!(at(i64::MIN).checked_add(longer), None);
+    assert_eq!(at(i64::MAX).checked_sub(longer), None);
     assert_eq!(
         format!("{:?}", at(12_000_000_345)),
         "Instant { tv_sec: 12, tv_nsec: 345 }"

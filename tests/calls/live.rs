@@ -190,7 +190,7 @@ fn getcpu_follows_a_move_and_a_fork() {
     });
 }
 
-/// Accepts 1 ns: since Linux 6.17 the vDSO says so whether the auxiliary clock exists or not.
+/// Accepts 1 ns: since Linux 6.17 the vDSO answers it whether the auxiliary clock exists or not.
 #[test]
 fn the_resolution_of_an_auxiliary_clock_is_the_vdsos_answer() {
     for clock in (0..8).map(ClockId::aux) {

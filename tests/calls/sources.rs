@@ -86,7 +86,8 @@ impl SystemTimeSource<AppTime> for Mock {
 
 #[test]
 fn the_time_of_a_mock_is_that_of_its_test_and_seen_by_its_threads() {
-    let [mock, other] = [(); 2].map(|()| Arc::new(Mock::default()));
+    let mock = Arc::new(Mock::default());
+    let other = Mock::default();
     let clock: Arc<dyn InstantSource<AppTime> + Send + Sync> = mock.clone();
     let start = clock.now();
     let is_moved = Barrier::new(2);

@@ -1,4 +1,4 @@
-//! The promise: times convert to those of `std::time` and back without a panic, and exactly but for
+//! The promise: times convert to `std::time` and back without a panic, and exactly but for
 //! one constant offset of `Instant`. `dev/properties/std_times.rs` converts every `SystemTime`. A
 //! file's descriptor gives its clock.
 
@@ -11,7 +11,7 @@ use vdso_time::{ClockId, Errno, Instant, SystemTime, Timespec, clock_gettime};
 
 const NANO: Duration = Duration::from_nanos(1);
 
-/// Far more than the offset on an idle machine, also in an emulator.
+/// Far more than the offset on an idle machine, even in an emulator.
 const MOST: Duration = Duration::from_micros(100);
 
 /// Returns the time of a std `Instant`, which only its `Debug` shows: `tv_sec` and `tv_nsec`.
@@ -27,19 +27,20 @@ fn shown(std: Std) -> Instant {
     .unwrap()
 }
 
+fn distance(a: Instant, b: Instant) -> Duration {
+    a.max(b).duration_since(a.min(b))
+}
+
 /// Tries several processes, because the first conversion of each fixes the offset. A busy machine
-/// may delay every read of one process, but not those of all.
+/// may delay every read of one process, but not of all of them.
 #[test]
 fn both_instants_are_of_one_clock_and_a_converted_one_is_off_by_less_than_their_reads_take() {
     let is_near = || {
-        let (ours, std) = (Instant::now(), Std::now());
-        let [there, back] = [
-            (shown(Std::from(ours)), ours),
-            (Instant::try_from(std).unwrap(), shown(std)),
-        ];
-        [there, back]
-            .iter()
-            .all(|(a, b)| a.max(b).duration_since(*a.min(b)) < MOST)
+        let ours = Instant::now();
+        let std = Std::now();
+        let there = distance(shown(Std::from(ours)), ours);
+        let back = distance(Instant::try_from(std).unwrap(), shown(std));
+        there < MOST && back < MOST
     };
     assert!((0..20).any(|_| child::end_of(is_near) == child::SUCCESS));
 }
@@ -58,8 +59,10 @@ fn a_converted_system_time_is_now() {
 
 #[test]
 fn differences_and_order_are_exact_and_the_way_back_gives_the_same_time() {
-    let (ours, std) = (Instant::now(), Std::now());
-    let (ours_there, std_here) = (Std::from(ours), Instant::try_from(std).unwrap());
+    let ours = Instant::now();
+    let std = Std::now();
+    let ours_there = Std::from(ours);
+    let std_here = Instant::try_from(std).unwrap();
     for nanos in [
         0,
         1,
@@ -93,9 +96,11 @@ fn differences_and_order_are_exact_and_the_way_back_gives_the_same_time() {
 #[test]
 fn every_instant_fits_in_std_and_std_has_some_that_do_not_fit_here() {
     let ends: [Instant; 2] = [i64::MIN, i64::MAX].map(Instant::from_nanos);
-    let [first, last] = ends.map(Std::from);
+    let first = Std::from(ends[0]);
+    let last = Std::from(ends[1]);
     assert_eq!(last - first, Duration::from_nanos(u64::MAX));
-    assert_eq!([first, last].map(Instant::try_from), ends.map(Ok));
+    assert_eq!(Instant::try_from(first), Ok(ends[0]));
+    assert_eq!(Instant::try_from(last), Ok(ends[1]));
     for more in [NANO, Duration::from_secs(1 << 60)] {
         assert_eq!(Instant::try_from(last + more), Err(Errno::EOVERFLOW));
         assert_eq!(

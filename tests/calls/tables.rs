@@ -9,7 +9,7 @@ fn is_64_bit(abi: &Abi) -> bool {
 
 #[test]
 fn each_architecture_has_its_machine_its_class_and_its_version() {
-    // e_machine is the ELF specification's. The version is that of the kernel's image.
+    // e_machine is from the ELF specification, the version from the kernel's image.
     let expected = [
         ("x86", 3, "32", "LINUX_2.6"),
         ("x86_64", 62, "64", "LINUX_2.6"),
@@ -114,7 +114,7 @@ fn the_native_table_fits_this_build_and_has_libcs_numbers() {
                 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
                 Shape::Time64 => libc::SYS_time,
                 Shape::Getcpu => libc::SYS_getcpu,
-                other => panic!("{name}: {other:?} is no system call here"),
+                other => panic!("{name}: {other:?} is not a system call here"),
             };
             assert_eq!(
                 u32::try_from(expected),

@@ -74,7 +74,7 @@ enum vdso_time_counter_status {
    */
   VDSO_TIME_COUNTER_STATUS_SYSTEM_CALLS_FORBIDDEN = 10,
   /**
-   * A read by the vDSO takes about as long as a system call.
+   * A read through the vDSO takes about as long as a system call.
    */
   VDSO_TIME_COUNTER_STATUS_SLOW_VDSO = 11,
   /**
@@ -111,13 +111,13 @@ extern "C" {
 #endif
 
 /**
- * Returns the nanoseconds of CLOCK_MONOTONIC by the CPU's counter, or a negative error. It is not
+ * Returns the nanoseconds of CLOCK_MONOTONIC from the CPU's counter, or a negative error. It is not
  * earlier than a time that any thread read before.
  */
 int64_t vdso_time_counter_monotonic(void);
 
 /**
- * Returns the nanoseconds since the Epoch by the CPU's counter, or a negative error. It is earlier
+ * Returns the nanoseconds since the Epoch from the CPU's counter, or a negative error. It is earlier
  * than a time that any thread read before only if CLOCK_REALTIME went back.
  */
 int64_t vdso_time_counter_realtime(void);

@@ -36,7 +36,7 @@ pub enum vdso_time_counter_status {
     Frequency = 9,
     /// vdso_time_counter_forbid_system_calls() forbids asking the kernel.
     SystemCallsForbidden = 10,
-    /// A read by the vDSO takes about as long as a system call.
+    /// A read through the vDSO takes about as long as a system call.
     SlowVdso = 11,
     /// Another reason.
     Other = 12,
@@ -57,7 +57,7 @@ pub struct vdso_time_counter_state {
     pub reserved: u32,
 }
 
-/// Returns the nanoseconds of CLOCK_MONOTONIC by the CPU's counter, or a negative error. It is not
+/// Returns the nanoseconds of CLOCK_MONOTONIC from the CPU's counter, or a negative error. It is not
 /// earlier than a time that any thread read before.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_monotonic() -> i64 {
@@ -67,7 +67,7 @@ pub extern "C" fn vdso_time_counter_monotonic() -> i64 {
     }
 }
 
-/// Returns the nanoseconds since the Epoch by the CPU's counter, or a negative error. It is earlier
+/// Returns the nanoseconds since the Epoch from the CPU's counter, or a negative error. It is earlier
 /// than a time that any thread read before only if CLOCK_REALTIME went back.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_realtime() -> i64 {

@@ -110,7 +110,7 @@ fn fence() {
     unsafe {
         asm!("isb", options(nostack, preserves_flags));
     };
-    // It has an isb in every instruction set. Older assemblers refuse the name.
+    // It has an isb in every instruction set. Older assemblers do not know the name.
     #[cfg(target_arch = "arm")]
     let _ = Value::read_ordered();
 }

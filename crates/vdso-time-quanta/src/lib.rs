@@ -155,7 +155,7 @@ fn mocked() -> Option<u64> {
         .flatten()
 }
 
-/// Returns the time in nanoseconds: on Linux that of `CLOCK_MONOTONIC`.
+/// Returns the time in nanoseconds, on Linux of `CLOCK_MONOTONIC`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[inline]
 fn monotonic() -> u64 {

@@ -1,4 +1,4 @@
-//! The API of minstant 0.1 and fastant 0.1. Its `Instant` is that of this crate.
+//! The API of minstant 0.1 and fastant 0.1. Its `Instant` is the type of this crate.
 
 use std::sync::OnceLock;
 
@@ -52,7 +52,7 @@ impl Instant {
     /// The zero of the clock.
     pub const ZERO: Self = Self(0);
 
-    /// Returns the nanoseconds since the Epoch, by the wall clock as it was at the anchor.
+    /// Returns the nanoseconds since the Epoch, on the wall clock as it was at the anchor.
     #[must_use]
     pub fn as_unix_nanos(&self, anchor: &Anchor) -> u64 {
         self.0.wrapping_add(anchor.offset)

@@ -124,7 +124,7 @@ impl Upkeep {
 }
 
 impl Drop for Handle {
-    /// Ends the thread at once, also if the interval is long.
+    /// Ends the thread immediately, even if the interval is long.
     fn drop(&mut self) {
         self.is_ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {

@@ -29,7 +29,7 @@ pub mod hidden {
     #[cfg(feature = "enabled")]
     pub use linkme;
 
-    /// Accepts what a site accepts, so what compiles without the feature compiles with it, too.
+    /// Accepts what a site accepts, so what compiles without the feature compiles with it as well.
     #[cfg(not(feature = "enabled"))]
     #[inline]
     pub fn bare<T: crate::Read>(_: &'static str, answer: T) -> T {

@@ -8,8 +8,11 @@ use crate::types::{ClockId, Cpu, Timespec, Timeval};
 /// Returns the seconds since the Epoch: time(2), with 64 bits on every architecture.
 ///
 /// It is the second of `CLOCK_REALTIME_COARSE`, as in time(2). It changes with the timer tick, up
-/// to 10 ms after the second of `CLOCK_REALTIME`. The result is -1 if the vDSO and every system
-/// call fail. Where that is no answer, as for an expiry date, use [`try_time`].
+/// to 10 ms after the second of `CLOCK_REALTIME`.
+///
+/// The result is -1 if the vDSO and every system call fail. That is the contract of time(2), and
+/// passes the vDSO's answer on without a test. Where -1 is not an answer, as for an expiry date, use
+/// [`try_time`], which returns the error.
 #[inline]
 #[must_use]
 pub fn time() -> i64 {
