@@ -146,8 +146,8 @@ impl Archive {
         Ok(archive)
     }
 
-    /// Downloads packages, alone or with all their dependencies, and unpacks them into the directory
-    /// `into`.
+    /// Downloads packages, alone or with all their dependencies, and unpacks them into the
+    /// directory `into`.
     pub(crate) fn unpack(
         &self,
         packages: &[Package],

@@ -128,8 +128,8 @@ impl Compiler {
         }
     }
 
-    /// Returns the installed cargo, with this compiler and a target directory that no other compiler
-    /// uses.
+    /// Returns the installed cargo, with this compiler and a target directory that no other
+    /// compiler uses.
     pub fn cargo<'a>(&self, sh: &'a Shell, target_directory: &str) -> Cmd<'a> {
         self.with_libraries(workspace::cargo(sh))
             .env("RUSTC", self.program("rustc"))
