@@ -32,7 +32,8 @@
 //! The reads are made in a thread of their own, which ends with the call. That thread has a seccomp
 //! filter, moves to each CPU in turn, and blocks signals. No other thread changes.
 //!
-//! A sandbox that kills for `prctl`, `sched_setaffinity` or a clock call kills the process.
+//! A sandbox that kills for `prctl`, `pipe2`, `poll`, `sched_setaffinity` or a clock call kills the
+//! process.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -26,7 +26,7 @@ use nix::unistd::{Pid, Uid, chroot, getppid, pause, setuid};
 use test_images::{Spec, Sym};
 use test_support::not_run::target_tmpdir;
 use test_support::{child, command, has_proc, maps, nix, not_run_here, oracle, vector};
-use vdso_doctor::{Call, Cause, ProcessDiagnosis, ProcessError, ProcessVdso, check};
+use vdso_doctor::{Call, Cause, Location, ProcessDiagnosis, ProcessError, ProcessVdso, check};
 use vdso_time::vdso::Vdso;
 
 /// A child that sleeps. It is killed when this is dropped.
@@ -89,7 +89,7 @@ fn is_testable() -> bool {
 }
 
 #[test]
-fn a_childs_vdso_has_this_processs_addresses_and_goblins_build_id() {
+fn a_childs_vdso_has_this_processs_bytes_and_addresses() {
     if !is_testable() {
         return;
     }
@@ -100,69 +100,67 @@ fn a_childs_vdso_has_this_processs_addresses_and_goblins_build_id() {
     let here = maps::named("self", "[vdso]").unwrap();
     assert_eq!(seen.range, here.start as u64..here.end as u64);
     let mut bytes = vec![0; here.len()];
-    File::open("/proc/self/mem")
-        .unwrap()
-        .read_exact_at(&mut bytes, here.start as u64)
-        .unwrap();
+    let memory = File::open("/proc/self/mem").unwrap();
+    memory.read_exact_at(&mut bytes, here.start as u64).unwrap();
     assert!(seen.bytes == bytes, "the copy differs");
 
     let vdso = Vdso::locate().unwrap();
-    // Bit 0 of an address says that the code is Thumb code.
-    let code = |address: usize, size: u64| (address & !1) as u64..(address & !1) as u64 + size;
-    let expected = vdso
-        .symbols()
-        .map(|(symbol, address)| code(address.addr(), symbol.size()));
-    assert!(
-        seen.symbols
-            .iter()
-            .map(|symbol| symbol.range.clone())
-            .eq(expected),
-        "{:?}",
-        seen.symbols
-    );
-    let long = seen
+    let mut expected = Vec::new();
+    for (symbol, address) in vdso.symbols() {
+        // Bit 0 of an address says that the code is Thumb code.
+        let start = (address.addr() & !1) as u64;
+        expected.push(start..start + symbol.size());
+    }
+    let ranges: Vec<_> = seen
         .symbols
         .iter()
-        .find(|symbol| !symbol.range.is_empty())
-        .unwrap();
-    let found = seen.symbol_at(long.range.end - 1).unwrap();
-    assert_eq!(found.range, long.range);
-
-    let elf = Elf::parse(&bytes).unwrap();
-    let notes = elf
-        .iter_note_headers(&bytes)
-        .into_iter()
-        .flatten()
-        .flatten();
-    let build_id = notes
-        .into_iter()
-        .find(|note| note.n_type == NT_GNU_BUILD_ID);
-    let digits = |desc: &[u8]| {
-        desc.iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<Vec<_>>()
-            .concat()
-    };
-    assert_eq!(seen.build_id, build_id.map(|note| digits(note.desc)));
-    let header = |kind| {
-        elf.program_headers
-            .iter()
-            .find(|header| header.p_type == kind && header.p_memsz > 0)
-    };
-    let linked_for = header(PT_LOAD).unwrap().p_vaddr;
-    let frames = header(PT_GNU_EH_FRAME).map(|header| {
-        let start = seen.range.start + (header.p_vaddr - linked_for);
-        start..start + header.p_memsz
-    });
-    assert_eq!(seen.eh_frame_hdr, frames);
+        .map(|symbol| symbol.range.clone())
+        .collect();
+    assert_eq!(ranges, expected);
+    let long = ranges.iter().find(|range| !range.is_empty()).unwrap();
+    let found = seen.symbol_at(long.end - 1).unwrap();
+    assert_eq!(found.range, *long);
 
     let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
     assert!(diagnosis.is_own_image, "{diagnosis}");
-    assert_eq!(
-        diagnosis.location == vdso_doctor::Location::UserSpace,
-        check(&Call::USUAL).is_ok(),
-        "{diagnosis}"
-    );
+    let is_in_user_space = diagnosis.location == Location::UserSpace;
+    assert_eq!(is_in_user_space, check(&Call::USUAL).is_ok(), "{diagnosis}");
+}
+
+#[test]
+fn a_vdsos_build_id_and_its_frames_are_those_that_goblin_finds() {
+    if !is_testable() {
+        return;
+    }
+    let Some(child) = Sleeper::after(|| Ok(())) else {
+        return;
+    };
+    let seen = ProcessVdso::read(child.id()).unwrap();
+    let elf = Elf::parse(&seen.bytes).unwrap();
+    let mut build_id = None;
+    for note in elf.iter_note_headers(&seen.bytes).unwrap() {
+        let note = note.unwrap();
+        if note.n_type == NT_GNU_BUILD_ID {
+            let digits = note.desc.iter().map(|byte| format!("{byte:02x}"));
+            build_id = Some(digits.collect::<String>());
+        }
+    }
+    assert_eq!(seen.build_id, build_id);
+
+    let mut headers = elf
+        .program_headers
+        .iter()
+        .filter(|header| header.p_memsz > 0);
+    let load = headers
+        .clone()
+        .find(|header| header.p_type == PT_LOAD)
+        .unwrap();
+    let frames = headers.find(|header| header.p_type == PT_GNU_EH_FRAME);
+    let frames = frames.map(|header| {
+        let start = seen.range.start + (header.p_vaddr - load.p_vaddr);
+        start..start + header.p_memsz
+    });
+    assert_eq!(seen.eh_frame_hdr, frames);
 }
 
 /// Maps a file whose name is not UTF-8. The process then has such a name too.

@@ -100,46 +100,10 @@ fn an_unknown_place_is_no_sample() {
 #[test]
 fn the_unit_and_the_pod_run_a_check() {
     let unit = include_str!("../../contrib/vdso-doctor.service");
-    let of_unit = unit
-        .lines()
-        .find_map(|line| line.strip_prefix("ExecStart="))
-        .unwrap();
-    let pod = include_str!("../../contrib/kubernetes.yaml");
-    let of_pod = pod
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("command: "))
-        .unwrap();
+    let of_unit = rest_of_line(unit, "ExecStart=");
     // A flow sequence of YAML is JSON.
-    let of_pod: Vec<String> = serde_json::from_str(of_pod).unwrap();
+    let of_pod: Vec<String> = serde_json::from_str(rest_of_line(POD, "command: ")).unwrap();
     assert_eq!(of_unit.split(' ').collect::<Vec<_>>(), of_pod);
-    assert!(
-        pod.contains(concat!(
-            " image: vdso-doctor:",
-            env!("CARGO_PKG_VERSION"),
-            "\n"
-        )),
-        "{pod}"
-    );
-    // The Pod Security Standard "restricted" demands all of these of every container. The first two
-    // may stand at the pod, for all containers.
-    let (of_all, containers) = pod.split_once("initContainers:").unwrap();
-    assert!(
-        of_all.contains("runAsNonRoot: true") && of_all.contains("type: RuntimeDefault"),
-        "{pod}"
-    );
-    let (anchor, alias) = (
-        "securityContext: &restricted\n",
-        "securityContext: *restricted\n",
-    );
-    for container in containers.split("- name: ").skip(1) {
-        assert!(
-            container.contains(anchor) || container.ends_with(alias),
-            "{container}"
-        );
-    }
-    assert!(pod.contains(
-        "allowPrivilegeEscalation: false\n        capabilities:\n          drop: [ALL]\n"
-    ));
     let [program, arguments @ ..] = &*of_pod else {
         panic!("{of_pod:?}")
     };
@@ -165,6 +129,35 @@ fn the_unit_and_the_pod_run_a_check() {
         return not_run_here(error);
     }
     assert_eq!((status, &*error), (Some(0), ""));
+}
+
+const POD: &str = include_str!("../../contrib/kubernetes.yaml");
+
+/// Returns what follows in the first line that begins so.
+fn rest_of_line<'a>(text: &'a str, start: &str) -> &'a str {
+    let mut lines = text.lines();
+    let rest = lines.find_map(|line| line.trim().strip_prefix(start));
+    rest.expect(start)
+}
+
+#[test]
+fn the_pod_has_this_version_and_the_rights_of_a_restricted_one() {
+    let image = concat!(" image: vdso-doctor:", env!("CARGO_PKG_VERSION"), "\n");
+    assert!(POD.contains(image), "{POD}");
+    // The Pod Security Standard "restricted" demands all of these of every container. The first two
+    // may stand at the pod, for all containers.
+    let (of_all, containers) = POD.split_once("initContainers:").unwrap();
+    for setting in ["runAsNonRoot: true", "type: RuntimeDefault"] {
+        assert!(of_all.contains(setting), "{POD}");
+    }
+    for container in containers.split("- name: ").skip(1) {
+        let has_anchor = container.contains("securityContext: &restricted\n");
+        let has_alias = container.ends_with("securityContext: *restricted\n");
+        assert!(has_anchor || has_alias, "{container}");
+    }
+    assert!(POD.contains(
+        "allowPrivilegeEscalation: false\n        capabilities:\n          drop: [ALL]\n"
+    ));
 }
 
 /// glibc's dynamic loader reads the counter before `main`, so under an inherited `PR_SET_TSC` only
