@@ -53,7 +53,7 @@
 //! answer by std's clocks, so a library can depend on this crate without a condition.
 //! `clock_gettime` returns `EINVAL` for a clock that std lacks; `clock_getres` and `getcpu` return
 //! `ENOSYS`, and so does every read on wasm32-unknown-unknown. `vdso`, `syscall`,
-//! `read_cost` and the types of clocks that std lacks are for Linux.
+//! `read_cost`, `explain` and the types of clocks that std lacks are for Linux.
 //!
 //! Without `std`, and on targets without an operating system, there is no clock to read. The types
 //! and traits are there: a library that takes its time from its caller uses [`Instant`] with a
