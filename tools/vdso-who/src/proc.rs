@@ -16,6 +16,14 @@ pub(crate) fn text(pid: u32, file: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/{file}"))?).into_owned())
 }
 
+/// Returns what a link leads to, or nothing.
+pub(crate) fn link(path: &str) -> String {
+    match fs::read_link(path) {
+        Ok(target) => target.to_string_lossy().into_owned(),
+        Err(_) => String::new(),
+    }
+}
+
 /// # Errors
 /// If /proc has the processes of another PID namespace. There other processes have the numbers that
 /// perf_event_open(2) and fork(2) use here.
@@ -143,6 +151,16 @@ pub(crate) fn cpu_time(pid: u32, with_children: bool, in_user_space: bool) -> Op
 fn own_cpu_time(pid: u32) -> Option<Duration> {
     let clock = clock_getcpuclockid(Pid::from_raw(pid as i32)).ok()?;
     Some(ClockId::now(clock).ok()?.into())
+}
+
+/// Returns for how long a process has existed.
+pub(crate) fn age(pid: u32) -> Option<Duration> {
+    let stat = text(pid, "stat").ok()?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    // starttime is the field 22; the state is field 3.
+    let start = fields.split_whitespace().nth(22 - 3)?;
+    let now: Duration = ClockId::CLOCK_BOOTTIME.now().ok()?.into();
+    Some(now.saturating_sub(of_ticks(start.parse().ok()?)))
 }
 
 /// Returns a process and its descendants.

@@ -67,6 +67,8 @@ pub(crate) struct Findings {
     pub(crate) lost: u64,
     /// Whether the process has a vDSO, as far as its mappings are known.
     pub(crate) has_vdso: bool,
+    /// A process whose perf map is older than itself.
+    pub(crate) stale_map: Option<u32>,
 }
 
 /// What the thread that takes the records sends to the one that counts them.
@@ -206,6 +208,9 @@ impl Tally<'_> {
                 // Names are looked up while the process still runs.
                 let addresses = space.chain(sample);
                 let caller = space.caller(&addresses);
+                if space.has_stale_map() {
+                    self.found.stale_map = Some(pid);
+                }
                 if self.arguments.keeps_chains() {
                     let chain = folded_chain(&key.name, space, &addresses, &read.function);
                     let others = || "[other chains]".into();

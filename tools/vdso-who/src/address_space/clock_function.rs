@@ -12,6 +12,8 @@ pub(super) enum Role {
     Clock,
     /// A part of an interpreter.
     Interpreter,
+    /// The code that runs `main` or a thread.
+    Start,
 }
 
 /// Files of libc and of the dynamic loader.
@@ -27,15 +29,19 @@ pub(super) fn role(frame: &Frame) -> Role {
     // The symbols of the JVM's clock functions are not exported, and Debian strips the others.
     let is_jvm = module == "libjvm.so" && function.starts_with("libjvm.so+");
     let is_vdso = module == VDSO || module == "[vsyscall]";
-    if is_vdso || is_jvm || is_libc(module) || is_chrono(function) {
-        return Role::Clock;
-    }
     // `<std::time::Instant>::now`, `runtime.nanotime1.abi0`
     let mut name = function.trim_start_matches(['_', '<']);
     if let Some((beginning, _)) = name.split_once(".abi") {
         name = beginning;
     }
-    listed_role(name.trim_end_matches("()"))
+    let listed = listed_role(name.trim_end_matches("()"));
+    if listed == Role::Start {
+        return listed;
+    }
+    if is_vdso || is_jvm || is_libc(module) || is_chrono(function) {
+        return Role::Clock;
+    }
+    listed
 }
 
 /// Returns whether a function is the `now` of a clock of C++, also of `std::__1`, `std::__ndk1` and
@@ -51,6 +57,7 @@ fn listed_role(name: &str) -> Role {
         let role = match words.next() {
             Some("clock") => Role::Clock,
             Some("run") => Role::Interpreter,
+            Some("start") => Role::Start,
             _ => continue,
         };
         // The second word is the name of the runtime.

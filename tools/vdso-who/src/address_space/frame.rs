@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::clock_function::Role;
+use super::clock_function::{Role, is_libc};
 
 /// The name of an address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -47,6 +47,8 @@ impl Frame {
 pub(crate) struct Caller {
     pub(crate) first: Arc<Frame>,
     pub(crate) next: Option<Arc<Frame>>,
+    /// The first one beyond that has a name, if the next one has none.
+    pub(crate) named: Option<Arc<Frame>>,
 }
 
 impl Caller {
@@ -54,34 +56,65 @@ impl Caller {
         Self {
             first: Arc::new(Frame::unknown("[unknown]".into(), "")),
             next: None,
+            named: None,
         }
     }
+}
+
+/// Returns whether a chain needs no further frames: it has reached `main`, or a frame with a name
+/// beyond the program's first one.
+pub(super) fn are_enough(frames: &[(Role, Arc<Frame>)]) -> bool {
+    if let Some((_, last)) = frames.last() {
+        if last.function == "main" || last.function == "main.main" {
+            return true;
+        }
+    }
+    let mut beyond = frames.iter();
+    let has_program = beyond.any(|(role, _)| *role == Role::Program);
+    has_program && beyond.any(|(_, frame)| frame.has_name)
 }
 
 /// Returns the caller in a chain of frames without the functions of the clock, of which `clock` is
 /// the innermost.
 pub(super) fn caller(frames: &[(Role, Arc<Frame>)], clock: Option<Arc<Frame>>) -> Caller {
     let program = frames.iter().position(|(role, _)| *role == Role::Program);
-    let mut shown = frames;
+    // What runs a thread has no name in a stripped libc.
+    let mut end = frames.len();
+    while end > 1 && is_libc(&frames[end - 1].1.module) && !frames[end - 1].1.has_name {
+        end -= 1;
+    }
+    let mut shown = &frames[..end];
     if let Some(program) = program {
         let (_, frame) = &frames[program];
         let is_script = frame.is_volatile && frame.has_name;
         if is_script {
-            shown = &frames[program..];
+            shown = &frames[program..end.max(program + 1)];
         }
     }
-    let mut shown = shown.iter().map(|(_, frame)| frame.clone());
-    let Some(first) = shown.next().or(clock) else {
+    let mut shown = shown.iter().map(|(_, frame)| frame);
+    let Some(first) = shown.next().or(clock.as_ref()) else {
         return Caller::unknown();
     };
-    let mut next = shown.next();
-    if let Some(frame) = &mut next {
-        if first.has_name {
-            // The line of its call would make a row of each.
-            let frame = Arc::make_mut(frame);
-            frame.file = None;
-            frame.line = None;
-        }
+    let next = shown.next();
+    let mut named = None;
+    if next.is_some_and(|frame| !frame.has_name) {
+        named = shown.find(|frame| frame.has_name);
     }
-    Caller { first, next }
+    let keeps_line = !first.has_name;
+    Caller {
+        first: first.clone(),
+        next: next.map(|frame| without_line(frame, keeps_line)),
+        named: named.map(|frame| without_line(frame, false)),
+    }
+}
+
+/// Returns a caller's caller without the line of its call, which would make a row of each.
+fn without_line(frame: &Arc<Frame>, keeps_line: bool) -> Arc<Frame> {
+    let mut frame = frame.clone();
+    if !keeps_line {
+        let own = Arc::make_mut(&mut frame);
+        own.file = None;
+        own.line = None;
+    }
+    frame
 }

@@ -2,7 +2,7 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
@@ -306,8 +306,9 @@ impl Mapped {
         Some(Image::Bytes(bytes.into()))
     }
 
-    /// Opens the file of a mapping. The first path leads to the mapped file even if it was removed,
-    /// but needs CAP_CHECKPOINT_RESTORE. The last one is for a process that ended.
+    /// Opens the file of a mapping. The first path leads to the mapped file even if it was removed
+    /// or replaced, but needs CAP_CHECKPOINT_RESTORE. The second one does as well, but only to the
+    /// program's own file. The last one is for a process that ended.
     fn open(&self, mapping: &Mapping) -> io::Result<File> {
         if !mapping.has_file() {
             return Err(io::ErrorKind::NotFound.into());
@@ -316,8 +317,18 @@ impl Mapped {
         let range = &mapping.range;
         let path = &*mapping.path;
         let mapped = format!("/proc/{thread}/map_files/{:x}-{:x}", range.start, range.end);
-        for path in [mapped, format!("/proc/{thread}/root{path}")] {
-            if let Ok(file) = file::open(Path::new(&path), 0) {
+        if let Ok(file) = file::open(Path::new(&mapped), 0) {
+            return Ok(file);
+        }
+        let program = format!("/proc/{thread}/exe");
+        if without_deleted(&proc::link(&program)) == without_deleted(path) {
+            if let Ok(file) = file::open(Path::new(&program), 0) {
+                return Ok(file);
+            }
+        }
+        let inside = format!("/proc/{thread}/root{path}");
+        if let Ok(file) = file::open(Path::new(&inside), 0) {
+            if !is_another(&file.metadata()?, mapping.file) {
                 return Ok(file);
             }
         }
@@ -359,6 +370,19 @@ impl Code for Mapped {
         let image = file.image.as_ref()?;
         image.fill(code, mapping.offset_of(start))
     }
+}
+
+/// Returns a path without what /proc appends after the file was removed.
+fn without_deleted(path: &str) -> &str {
+    path.strip_suffix(" (deleted)").unwrap_or(path)
+}
+
+/// Returns whether a file took the place of a mapped one. The number of its device differs for a
+/// file of overlayfs or of btrfs; then that is not known.
+fn is_another(file: &Metadata, mapped: FileId) -> bool {
+    let device = file.dev();
+    let device = (libc::major(device), libc::minor(device));
+    device == mapped.device && file.ino() != mapped.inode
 }
 
 fn read_memory(pid: u32, bytes: &mut [u8], address: u64) -> io::Result<()> {

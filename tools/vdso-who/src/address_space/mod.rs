@@ -182,9 +182,11 @@ impl AddressSpace {
                     clock.get_or_insert_with(|| frame.clone());
                     continue;
                 }
-                let is_last = frames.iter().any(|(role, _)| *role == Role::Program);
+                if *role == Role::Start {
+                    break 'chain;
+                }
                 frames.push((*role, frame.clone()));
-                if is_last {
+                if frame::are_enough(&frames) {
                     break 'chain;
                 }
             }
@@ -247,7 +249,14 @@ impl AddressSpace {
         vec![Frame::unknown(format!("{name}+{offset:#x}"), &name)]
     }
 
-    /// Returns the name of just-in-time compiled code.
+    /// Returns whether the process has a perf map that is older than itself.
+    pub(crate) fn has_stale_map(&self) -> bool {
+        self.jit.is_stale
+    }
+
+    /// Returns the name of code without a file: just-in-time compiled code if there is a perf map,
+    /// or a JVM. Without one it can also be code that the program moved, as `node --use-largepages`,
+    /// BOLT and ClickHouse do.
     fn compiled(&mut self, address: u64, module: &str) -> Frame {
         let mapped = &self.mapped;
         let open = || perf_map::open(mapped.pid(), mapped.thread());
@@ -257,7 +266,8 @@ impl AddressSpace {
             Some(function) => function,
             None if self.jit.is_full() => "(JIT: its perf map has more than 1 GiB)".into(),
             None if mapped.has_jvm() => "java (JIT)".into(),
-            None => "(JIT)".into(),
+            None if self.jit.exists() => "(JIT)".into(),
+            None => "[anon]".into(),
         };
         Frame {
             is_volatile: true,

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -25,21 +24,49 @@ const CHUNK: usize = 1 << 20;
 const END: usize = 64;
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Opens /tmp/perf-PID.map in the process's file system and by its own number, if it exists.
-pub(super) fn open(pid: u32, thread: u32) -> io::Result<File> {
+/// What the name of a process's map leads to.
+pub(super) enum Opened {
+    Map(File),
+    /// The map of another process, which had the same number before.
+    Stale,
+    /// There is none, or another user wrote it.
+    Nothing,
+}
+
+/// How much older than its process a map can be by the precision of the clocks.
+const PRECISION: Duration = Duration::from_secs(2);
+
+/// Opens /tmp/perf-PID.map in the process's file system and with the number that the process has
+/// there.
+pub(super) fn open(pid: u32, thread: u32) -> Opened {
     let numbers = proc::status(pid, "NSpid").unwrap_or_default();
     let own = numbers.split_whitespace().last().unwrap_or("self");
     let path = format!("/proc/{thread}/root/tmp/perf-{own}.map");
     // A link may lead to a file that has an effect when it is read, such as /proc/kmsg.
-    let file = file::open(Path::new(&path), libc::O_NOFOLLOW)?;
+    let Ok(file) = file::open(Path::new(&path), libc::O_NOFOLLOW) else {
+        return Opened::Nothing;
+    };
+    let Ok(metadata) = file.metadata() else {
+        return Opened::Nothing;
+    };
     // Any user can write to /tmp. perf(1) takes the files of the user and of root as well.
-    let owner = file.metadata()?.uid();
+    let owner = metadata.uid();
     let users = proc::status(thread, "Uid").unwrap_or_default();
     let mut users = users.split_whitespace();
     if owner != 0 && users.all(|user| user != owner.to_string()) {
-        return Err(io::ErrorKind::PermissionDenied.into());
+        return Opened::Nothing;
     }
-    Ok(file)
+    // A compiler has written to its map since its process started.
+    let unchanged = metadata
+        .modified()
+        .ok()
+        .and_then(|time| time.elapsed().ok());
+    if let (Some(unchanged), Some(age)) = (unchanged, proc::age(pid)) {
+        if unchanged > age + PRECISION {
+            return Opened::Stale;
+        }
+    }
+    Opened::Map(file)
 }
 
 /// The map of a process.
@@ -53,6 +80,8 @@ pub(super) struct PerfMap {
     end: Vec<u8>,
     functions: Functions,
     looked: Option<Instant>,
+    /// Whether the file is older than the process.
+    pub(super) is_stale: bool,
 }
 
 /// An open map, and its device and inode.
@@ -73,18 +102,16 @@ struct Function {
 
 impl PerfMap {
     /// Returns the name of the function at an address, as the last line says that has it.
-    pub(super) fn name(
-        &mut self,
-        address: u64,
-        open: impl FnOnce() -> io::Result<File>,
-    ) -> Option<String> {
+    pub(super) fn name(&mut self, address: u64, open: impl FnOnce() -> Opened) -> Option<String> {
         let is_due = match self.looked {
             Some(looked) => looked.elapsed() >= PAUSE,
             None => true,
         };
         if is_due {
             self.looked = Some(Instant::now());
-            if let Ok(file) = open() {
+            let opened = open();
+            self.is_stale = matches!(opened, Opened::Stale);
+            if let Opened::Map(file) = opened {
                 self.take(file);
             }
         }
@@ -96,6 +123,11 @@ impl PerfMap {
         let map = self.file.as_ref()?;
         map.file.read_exact_at(&mut name, function.name).ok()?;
         Some(start_of(&name))
+    }
+
+    /// Returns whether there is a map.
+    pub(super) fn exists(&self) -> bool {
+        self.file.is_some()
     }
 
     /// Returns whether more lines were written than are read.

@@ -128,7 +128,7 @@ fn name(process: &Process) -> String {
     }
 }
 
-/// Returns the function with its location, and its caller, in a line each if they fit.
+/// Returns the function with its location, and its callers, in a line each if they fit.
 fn caller_lines(row: &Row, width: usize) -> Vec<String> {
     let frame = &row.frame;
     let location = match (&frame.file, frame.line) {
@@ -145,8 +145,8 @@ fn caller_lines(row: &Row, width: usize) -> Vec<String> {
         lines.push(frame.function.clone());
         lines.push(location);
     }
-    if let Some(next) = &row.called_by {
-        lines.push(format!("in {}", next.function));
+    for caller in [&row.called_by, &row.named_caller].into_iter().flatten() {
+        lines.push(format!("in {}", caller.function));
     }
     lines.retain(|line| !line.is_empty());
     lines
@@ -257,6 +257,11 @@ fn notes(report: &Report) -> Vec<String> {
             "{} records were lost, because this program had too little CPU time to take them out of the kernel's \
              buffers, so {bound}: raise its priority (`sudo nice -n -10 vdso-who`).",
             report.lost
+        ));
+    }
+    if let Some(pid) = report.stale_map {
+        notes.push(format!(
+            "The perf map of process {pid} is older than the process, so it is another one's and is not used: remove it."
         ));
     }
     unknown_samples(report, &mut notes);

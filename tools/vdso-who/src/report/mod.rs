@@ -67,6 +67,9 @@ pub(crate) struct Report {
     /// Samples that may be in a read or not.
     #[serde(skip)]
     pub(crate) unknown: Unknown,
+    /// A process whose perf map is older than itself.
+    #[serde(skip)]
+    pub(crate) stale_map: Option<u32>,
     /// The parameter with which the kernel was booted without a vDSO.
     #[serde(skip)]
     pub(crate) boot_parameter: Option<&'static str>,
@@ -94,6 +97,8 @@ pub(crate) struct Row {
     #[serde(flatten)]
     pub(crate) frame: Frame,
     pub(crate) called_by: Option<Frame>,
+    /// The first caller with a name, if `called_by` has none.
+    pub(crate) named_caller: Option<Frame>,
     #[serde(flatten)]
     pub(crate) amounts: Amounts,
 }
@@ -143,6 +148,7 @@ impl Report {
         }
         self.samples = found.samples;
         self.has_vdso = found.has_vdso;
+        self.stale_map = found.stale_map;
         self.counted = self.counted.max(found.reads);
         // The kernel reports how many executions were lost only with a later record.
         self.lost = if self.is_exact() {
@@ -192,6 +198,7 @@ impl Report {
             callers.push(Row {
                 frame: Frame::clone(&caller.first),
                 called_by: caller.next.as_deref().cloned(),
+                named_caller: caller.named.as_deref().cloned(),
                 amounts: self.amounts(*counts, group.samples, group.unknown),
             });
         }

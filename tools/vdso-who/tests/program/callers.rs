@@ -230,6 +230,30 @@ fn a_program_that_is_overwritten_in_place_has_the_names_of_each_version() {
     );
 }
 
+/// Moves code to anonymous memory, which is not compiled code.
+#[test]
+fn code_in_anonymous_memory_is_compiled_code_only_if_there_is_a_perf_map() {
+    let Some(path) = compiled(("moved", "gcc", "-O2", "moved.c", "")) else {
+        return;
+    };
+    let mut child = Command::new(&path);
+    let mut child = child.arg("60").stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut said = BufReader::new(child.stdout.as_mut().unwrap());
+    said.read_line(&mut line).unwrap();
+    let output = who(&["--duration=2", "--json", "--pid", &child.id().to_string()]).output();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let Some((_, report)) = report(output) else {
+        return;
+    };
+    assert_eq!(line, "moved\n");
+    let names: Vec<_> = callers(&report).map(|caller| &caller["function"]).collect();
+    assert!(names.iter().any(|name| *name == "[anon]"), "{report:#}");
+    let is_compiled = |name: &Value| name.as_str().unwrap().contains("JIT");
+    assert!(!names.iter().any(|name| is_compiled(name)), "{report:#}");
+}
+
 /// Runs a program that looks from outside as one in a sandbox of gVisor does.
 #[test]
 fn a_program_in_a_sandbox_has_no_share() {
@@ -615,6 +639,49 @@ fn without_rights_short_threads_have_no_share() {
     assert_eq!(report["system_wide"], false, "{report:#}");
     assert!(
         report["percent"].is_null() && report["cpu_seconds"].as_f64() > Some(0.1),
+        "{report:#}"
+    );
+}
+
+/// Replaces the file of a program that runs, as a package manager does. Without rights, only
+/// /proc/PID/exe leads to the old one.
+#[test]
+fn without_rights_a_program_whose_file_was_replaced_keeps_its_names() {
+    let other_names = "-O2 -g -Doften=later_often -Dseldom=later_seldom";
+    let before = compiled(("replaced", "gcc", "-O2 -g", "reads.c", ""));
+    let later = compiled(("later", "gcc", other_names, "reads.c", ""));
+    let (Some(before), Some(later)) = (before, later) else {
+        return;
+    };
+    let Some(copies) = Copies::of(&before) else {
+        return;
+    };
+    let program = copies.0.join("program");
+    let mut child = Command::new(&program);
+    let limits = [ENDLESS, 60_000_000_000].map(|number| number.to_string());
+    let child = child
+        .uid(65534)
+        .gid(65534)
+        .args(limits)
+        .stdout(Stdio::null());
+    let mut child = child.spawn().unwrap();
+    let new = copies.0.join("new");
+    command::write(&new, fs::read(later).unwrap()).unwrap();
+    fs::rename(new, program).unwrap();
+    let mut who = Command::new(copies.0.join("who"));
+    who.uid(65534)
+        .gid(65534)
+        .args(["--json", "--duration=2", "--pid"]);
+    let output = who.arg(child.id().to_string()).output();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let Some((_, report)) = report(output) else {
+        return;
+    };
+    let names: Vec<_> = callers(&report).map(|caller| &caller["function"]).collect();
+    assert!(names.iter().any(|name| *name == "often"), "{report:#}");
+    assert!(
+        !names.iter().any(|name| *name == "later_often"),
         "{report:#}"
     );
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, chown};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use std::{process, thread};
 
 use addr2line::Context;
@@ -24,22 +24,31 @@ use super::bounded::{Bounded, Limits, memory};
 use super::file::{Elf, Image};
 use super::module::{Module, context, debug_frames};
 use super::names::{self, demangled};
+use super::perf_map::Opened;
 use super::{AddressSpace, Files, debug_file, perf_map};
 use crate::mapping::{FileId, Mapping, parsed as mapping, vdso};
 use crate::perf::{Registers, Sample};
 use crate::unwind::Abi;
 
-/// In /tmp any user can write a map for another one's process.
+/// In /tmp any user can write a map for another one's process, and a process that ended can have
+/// had the same number.
 #[test]
-fn the_perf_map_of_another_user_is_not_read() {
+fn the_perf_map_of_another_user_or_process_is_not_read() {
     let path = format!("/tmp/perf-{}.map", process::id());
     fs::write(&path, "1000 8 name\n").unwrap();
-    let is_opened = || perf_map::open(process::id(), process::id()).is_ok();
+    let opened = || perf_map::open(process::id(), process::id());
+    let is_opened = || matches!(opened(), Opened::Map(_));
     let own = is_opened();
     let given = chown(&path, Some(65_534), None);
     let others = is_opened();
+    let _ = chown(&path, Some(0), None);
+    let a_day = Duration::from_secs(24 * 60 * 60);
+    let file = fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(SystemTime::now() - a_day).unwrap();
+    let is_stale = matches!(opened(), Opened::Stale);
     let _ = fs::remove_file(&path);
     assert!(own);
+    assert!(is_stale);
     match given {
         Ok(()) => assert!(!others),
         Err(error) => not_run_here(error),

@@ -7,7 +7,7 @@ use super::*;
 
 #[test]
 fn clock_functions_are_not_the_programs() {
-    use Role::{Clock, Interpreter, Program};
+    use Role::{Clock, Interpreter, Program, Start};
     for (function, module, expected) in [
         ("anything", "libc.so.6", Clock),
         ("__clock_gettime", "static", Clock),
@@ -44,6 +44,17 @@ fn clock_functions_are_not_the_programs() {
         ("os::javaTimeNanos()", "libjvm.so", Clock),
         ("libjvm.so+0x1", "libjvm.so", Clock),
         ("uv__hrtime", "node", Clock),
+        ("rustix::time::clock::clock_gettime", "rust", Clock),
+        (
+            "<tracing_subscriber::fmt::time::SystemTime as tracing_subscriber::fmt::time::FormatTime>::format_time",
+            "rust",
+            Clock,
+        ),
+        ("clock_update_local_date", "haproxy", Clock),
+        ("jiff::timestamp::Timestamp::now", "rust", Clock),
+        ("coarsetime::instant::Instant::_now", "rust", Clock),
+        ("start_thread", "libc.so.6", Start),
+        ("runtime.goexit.abi0", "go", Start),
         ("ustime", "redis-server", Clock),
         ("ngx_time_update", "nginx", Clock),
         ("v8::base::TimeTicks::Now()", "node", Clock),
@@ -60,49 +71,72 @@ fn clock_functions_are_not_the_programs() {
 }
 
 /// Functions of an interpreter stand for the script's function that they run, if it has a name.
+/// Splits inlined functions, which have a `+` between them.
+fn split(functions: &str) -> Vec<&str> {
+    if functions.contains("+0x") {
+        return vec![functions];
+    }
+    functions.split('+').collect()
+}
+
 #[test]
 fn the_caller_is_the_programs_function_and_a_scripts_before_its_interpreters() {
     let mut space = AddressSpace::new(0, Files::default());
     let frame = |name: &str| {
         let is_script = name.starts_with("py::");
         let is_volatile = is_script || name == "(JIT)";
+        let module = if name.starts_with("libc.so.6+") {
+            "libc.so.6"
+        } else {
+            "static"
+        };
         Frame {
             is_volatile,
-            has_name: is_script,
-            ..Frame::unknown(name.into(), "static")
+            has_name: !name.contains("+0x") && name != "(JIT)",
+            ..Frame::unknown(name.into(), module)
         }
     };
     for (chain, expected) in [
-        ("clock_gettime ustime call main", ["call", "main"]),
-        ("clock_gettime+inner+outer main", ["inner", "outer"]),
+        ("clock_gettime ustime call main", ["call", "main", ""]),
+        ("clock_gettime+inner+outer main", ["inner", "outer", ""]),
         (
             "PyObject_Call _PyEval_Frame py::f _PyEval_Frame",
-            ["py::f", "_PyEval_Frame"],
+            ["py::f", "_PyEval_Frame", ""],
         ),
         (
             "PyObject_Call _PyEval_Frame main",
-            ["PyObject_Call", "_PyEval_Frame"],
+            ["PyObject_Call", "_PyEval_Frame", ""],
         ),
-        ("_PyEval_Frame (JIT) main", ["_PyEval_Frame", "(JIT)"]),
-        ("f py::f", ["f", "py::f"]),
-        ("clock_gettime", ["clock_gettime", ""]),
-        ("", ["[unknown]", ""]),
+        (
+            "_PyEval_Frame (JIT) main",
+            ["_PyEval_Frame", "(JIT)", "main"],
+        ),
+        ("f py::f", ["f", "py::f", ""]),
+        ("clock_gettime", ["clock_gettime", "", ""]),
+        ("", ["[unknown]", "", ""]),
+        // A chain ends at `main` and at the start of a thread, with or without libc's names.
+        ("now main __libc_start_call_main", ["now", "main", ""]),
+        ("main libc.so.6+0x27249", ["main", "", ""]),
+        ("work start_thread clone3", ["work", "", ""]),
+        ("work libc.so.6+0x89134 libc.so.6+0x109", ["work", "", ""]),
+        ("f g+0x1 h+0x2 i main", ["f", "g+0x1", "i"]),
+        ("f g+0x1 h+0x2", ["f", "g+0x1", ""]),
     ] {
         space.frames.clear();
-        // Functions with a `+` between them are inlined.
         for (address, functions) in (0..).zip(chain.split_whitespace()) {
-            let frames = functions.split('+').map(frame);
+            let frames = split(functions).into_iter().map(frame);
             let functions = frames
                 .map(|frame| (role(&frame), Arc::new(frame)))
                 .collect();
             space.frames.insert(address, functions);
         }
         let addresses: Vec<_> = (0..space.frames.len() as u64).collect();
-        let Caller { first, next } = space.caller(&addresses);
+        let Caller { first, next, named } = space.caller(&addresses);
         assert_eq!(
             [
                 &*first.function,
-                next.as_ref().map_or("", |next| &next.function)
+                next.as_ref().map_or("", |next| &next.function),
+                named.as_ref().map_or("", |named| &named.function),
             ],
             expected
         );

@@ -87,6 +87,7 @@ fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
     let caller = Caller {
         first: Arc::new(Frame::unknown("caller".into(), "module")),
         next: None,
+        named: None,
     };
     group.samples = 2;
     group.callers.insert(
