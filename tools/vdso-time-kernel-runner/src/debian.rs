@@ -362,8 +362,8 @@ fn configuration(
     let inherited: Vec<&str> = dump.lines().filter(is_inherited).collect();
     let inherited = inherited.join("\n");
     // Passwords for mirrors and trusted keys stay where they are. The machine's hooks, pins and
-    // other sources do not apply. apt's user `_apt` cannot always read our directory, so apt keeps root's
-    // rights.
+    // other sources do not apply. apt's user `_apt` cannot always read our directory, so apt keeps
+    // root's rights.
     Ok(format!(
         r#"Dir::Etc::main "/dev/null";
 Dir::Etc::parts "/dev/null";
