@@ -290,13 +290,22 @@ fn too_low_a_limit_of_open_files_is_an_error_that_names_it() {
     );
 }
 
+/// Returns a shell's pause of so many seconds. In an emulator, where a measurement begins later, it
+/// is longer.
+fn pause(seconds: u32) -> String {
+    let is_emulated = std::env::var_os("VDSO_TIME_EMULATED").is_some();
+    let factor = if is_emulated { 5 } else { 1 };
+    format!("sleep {}", seconds * factor)
+}
+
 /// Closes the reader of standard output before the first table. The command still runs when that is
 /// written.
 #[test]
 fn tables_that_nobody_reads_end_the_measurement_but_not_the_command() {
     let (output, reader) = UnixStream::pair().unwrap();
     drop(reader);
-    let mut command = who(&["--interval=1", "--", "sh", "-c", "sleep 4; exit 4"]);
+    let script = format!("{}; exit 4", pause(4));
+    let mut command = who(&["--interval=1", "--", "sh", "-c", &script]);
     let output = command.stdout(OwnedFd::from(output)).output();
     let Some((status, _, error)) = watched(output) else {
         return;
@@ -364,7 +373,7 @@ fn the_status_is_the_commands_also_under_a_guard() {
         // It says that it waits. Otherwise it would look as if it hung.
         (
             "--duration=1",
-            "sleep 3; exit 4",
+            &format!("{}; exit 4", pause(3)),
             4,
             "waiting for the command",
         ),
