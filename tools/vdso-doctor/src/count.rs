@@ -6,10 +6,11 @@
 //!
 //! ```text
 //! for each CPU that this thread may use
-//!     move the other thread there, and tell it to make its calls
-//!     wait for its answer, for a limited time
-//!     if there is none, the CPU could not be tried:
-//!         let the other thread run anywhere, and wait again
+//!     move the other thread there
+//!     for each function
+//!         tell it to make its calls, and wait for its answer, for a limited time
+//!         if there is none, the CPU could not be tried:
+//!             let the other thread run anywhere, and wait again
 //! ```
 //!
 //! The wait is limited, because a thread of real-time priority may hold a CPU as long as it likes.
@@ -48,7 +49,8 @@ pub(crate) struct Count {
 /// How long to wait for the first CPU that is not given away. The next ones get half of the time
 /// each, so that all of them together take less than twice as long.
 ///
-/// With the usual throttling, a thread of real-time priority leaves others 50 ms in each second.
+/// It is the time for the calls of one function, so a slow machine has enough. With the usual
+/// throttling, a thread of real-time priority leaves others 50 ms in each second.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Calls each function so many times on each CPU that the calling thread may use. The error says
@@ -69,30 +71,18 @@ pub(crate) fn count(
         if !cpus::restrict(caller.thread, &[*cpu]) {
             continue;
         }
-        caller.make_calls();
-        let mut answer = caller.answer(patience);
-        let is_busy = answer.is_none();
-        if is_busy {
-            cpus::restrict(caller.thread, &allowed);
-            answer = caller.answer(patience);
-            patience /= 2;
-        }
-        let Some(entered) = answer else {
-            return Err(NO_TIME.into());
-        };
-        count.add(on_each_cpu, &entered);
+        let is_busy = caller.call_all(&mut count.entered, &allowed, patience)?;
+        count.calls += on_each_cpu;
         if is_busy {
             count.busy.push(*cpu);
+            patience /= 2;
         } else {
             count.cpus.push(*cpu);
         }
     }
     if count.calls == 0 {
-        caller.make_calls();
-        let Some(entered) = caller.answer(patience) else {
-            return Err(NO_TIME.into());
-        };
-        count.add(on_each_cpu, &entered);
+        caller.call_all(&mut count.entered, &allowed, patience)?;
+        count.calls = on_each_cpu;
         // A thread with one CPU need not be moved.
         if let [only] = *allowed {
             count.cpus.push(only);
@@ -105,19 +95,11 @@ pub(crate) fn count(
 pub(crate) const NO_TIME: &str =
     "other programs left no CPU time to the thread that makes the calls";
 
-impl Count {
-    fn add(&mut self, calls: u32, entered: &[u32]) {
-        self.calls += calls;
-        for (sum, entered) in self.entered.iter_mut().zip(entered) {
-            *sum += entered;
-        }
-    }
-}
-
 /// The thread that makes the calls, as the other one sees it.
 struct Caller {
     thread: Pid,
-    orders: Sender<()>,
+    /// Says which function to call.
+    orders: Sender<usize>,
     answers: Receiver<Answer>,
     /// Has a byte for each answer. The receiver alone cannot wait for a limited time where a
     /// sandbox denies the clock: std reads the clock for that, and panics.
@@ -128,7 +110,8 @@ struct Caller {
 enum Answer {
     Ready(Pid),
     CannotDeny(String),
-    Entered(Vec<u32>),
+    /// How many calls of the function entered the kernel.
+    Entered(u32),
 }
 
 impl Caller {
@@ -150,8 +133,8 @@ impl Caller {
                 return send(Answer::CannotDeny(why));
             }
             send(Answer::Ready(gettid()));
-            for () in next_order {
-                send(Answer::Entered(call_all(&functions, calls)));
+            for index in next_order {
+                send(Answer::Entered(call(functions[index], calls)));
             }
         };
         let handle = thread::Builder::new()
@@ -175,17 +158,30 @@ impl Caller {
         Ok(caller)
     }
 
-    fn make_calls(&self) {
-        // The thread waits for orders as long as there is a sender.
-        let _ = self.orders.send(());
-    }
-
-    /// Returns how many calls of each function entered the kernel, or nothing after this time.
-    fn answer(&self, patience: Duration) -> Option<Vec<u32>> {
-        match self.receive(patience) {
-            Some(Answer::Entered(entered)) => Some(entered),
-            _ => None,
+    /// Calls each function on the CPU to which the thread was moved, and adds the calls that entered
+    /// the kernel. Returns whether that CPU is busy, so that some calls were made on another one.
+    fn call_all(
+        &self,
+        entered: &mut [u32],
+        allowed: &[usize],
+        patience: Duration,
+    ) -> Result<bool, String> {
+        let mut is_busy = false;
+        for (index, entered) in entered.iter_mut().enumerate() {
+            // The thread waits for orders as long as there is a sender.
+            let _ = self.orders.send(index);
+            let mut answer = self.receive(patience);
+            if answer.is_none() && !is_busy {
+                is_busy = true;
+                cpus::restrict(self.thread, allowed);
+                answer = self.receive(patience);
+            }
+            let Some(Answer::Entered(more)) = answer else {
+                return Err(NO_TIME.into());
+            };
+            *entered += more;
         }
+        Ok(is_busy)
     }
 
     fn receive(&self, patience: Duration) -> Option<Answer> {
@@ -209,20 +205,18 @@ impl Caller {
     }
 }
 
-/// Calls each function, and counts the calls that asked the kernel.
-fn call_all(functions: &[VdsoCall], calls: u32) -> Vec<u32> {
-    let mut entered = vec![0; functions.len()];
-    for (function, entered) in functions.iter().zip(&mut entered) {
-        for _ in 0..calls {
-            let answer = function.call();
-            // What time() returns are seconds. powerpc's vDSO returns a positive error number.
-            let asked_kernel = if function.returns_time() {
-                answer == -i64::from(MARK)
-            } else {
-                answer.unsigned_abs() == MARK as u64
-            };
-            *entered += u32::from(asked_kernel);
-        }
+/// Calls a function, and counts the calls that asked the kernel.
+fn call(function: VdsoCall, calls: u32) -> u32 {
+    let mut entered = 0;
+    for _ in 0..calls {
+        let answer = function.call();
+        // What time() returns are seconds. powerpc's vDSO returns a positive error number.
+        let asked_kernel = if function.returns_time() {
+            answer == -i64::from(MARK)
+        } else {
+            answer.unsigned_abs() == MARK as u64
+        };
+        entered += u32::from(asked_kernel);
     }
     entered
 }
