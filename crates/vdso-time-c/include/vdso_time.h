@@ -25,10 +25,10 @@
  * vdso_time_set_address() comes before it, or the library is built without the feature libc. For a
  * thread, a call of vdso_time_warm_up() in main() is enough.
  *
- * The stack: a caller has to align it as the ABI of its architecture says, like every compiler
- * since about 2000. On i386 these are 16 bytes at a call. The functions use SSE there, so a caller
- * that aligns it to 4 bytes (Free Pascal, Wine, objects of old compilers) ends in SIGSEGV. It has to
- * align the stack first, as GCC's attribute force_align_arg_pointer does.
+ * The stack: a caller has to align it as the ABI of its architecture says, as C compilers do. On
+ * i386 that is 16 bytes at a call. The functions use SSE there, so a caller that aligns it to 4 bytes
+ * (Free Pascal, Wine, objects of old compilers) ends in SIGSEGV. It has to align the stack first, as
+ * GCC's attribute force_align_arg_pointer does.
  *
  * Sandboxes: the first call makes the system call rt_sigprocmask(2), and without the feature libc
  * also prctl(2), or openat(2), read(2) and close(2). Call vdso_time_warm_up() before a sandbox.

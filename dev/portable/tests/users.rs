@@ -4,8 +4,9 @@ use std::error::Error;
 use std::time::{Duration, SystemTime as StdSystemTime};
 
 use vdso_time::{
-    ClockId, Errno, Instant, MonotonicClock, MonotonicCoarse, Realtime, RealtimeCoarse, SystemTime,
-    Timespec, UNIX_EPOCH, WallClock, clock_gettime, gettimeofday,
+    ClockId, Errno, Instant, InstantSource, Monotonic, MonotonicClock, MonotonicCoarse, Realtime,
+    RealtimeCoarse, SameScale, SystemTime, SystemTimeSource, Timespec, UNIX_EPOCH, WallClock,
+    clock_gettime, gettimeofday,
 };
 
 /// The seconds of 2023-11-14, which every time stamp here is after.
@@ -56,7 +57,7 @@ fn milliseconds() -> Result<(), Box<dyn Error>> {
     assert_eq!(now.as_micros() / 1000, millis);
     assert_eq!(millis / 1000, now.as_secs());
     assert!(now.as_secs() > PAST);
-    let from_disk: SystemTime = SystemTime::from_nanos(i128::from(millis) * 1_000_000);
+    let from_disk = SystemTime::from_millis(millis);
     assert!(from_disk <= SystemTime::from(now));
     Ok(())
 }
@@ -98,6 +99,48 @@ fn timespecs() -> Result<(), Box<dyn Error>> {
     );
     assert!(Instant::from_timespec(end)? >= Instant::from_timespec(start)?);
     Ok(())
+}
+
+/// Keeps a clock that is chosen at run time, as services and their tests do.
+#[test]
+fn a_clock_that_is_a_value() {
+    struct Fixed(Instant);
+    impl InstantSource for Fixed {
+        fn try_now(&self) -> Result<Instant, Errno> {
+            Ok(self.0)
+        }
+    }
+    struct Service {
+        clock: Box<dyn InstantSource>,
+        started: Instant,
+    }
+    let started = Instant::from_millis(500);
+    let service = |clock| Service { clock, started };
+    let later = started + Duration::from_secs(1);
+    let fixed = service(Box::new(Fixed(later)));
+    assert_eq!(fixed.clock.now() - fixed.started, Duration::from_secs(1));
+    let real = service(Box::new(Monotonic));
+    assert!(real.clock.now() <= Instant::now());
+    let wall: &dyn SystemTimeSource = &Realtime;
+    assert!(wall.now().as_secs() > PAST);
+}
+
+/// Converts the times of a clock of the program, which are `CLOCK_MONOTONIC`'s, for other crates.
+#[test]
+fn a_deadline_of_a_clock_on_the_same_scale() {
+    struct Turn;
+    impl MonotonicClock for Turn {
+        fn try_now() -> Result<Instant<Self>, Errno> {
+            Ok(Instant::from_clock_nanos(Monotonic::try_now()?.as_nanos()))
+        }
+    }
+    impl SameScale<Monotonic> for Turn {}
+    fn wait_until(deadline: std::time::Instant) -> bool {
+        deadline > std::time::Instant::now()
+    }
+    let minute = Duration::from_secs(60);
+    assert!(wait_until((Turn::now() + minute).into()));
+    assert!(wait_until((MonotonicCoarse::now() + minute).into()));
 }
 
 /// Runs code that is generic over its clock, as tick, embedded-time and Sans-IO libraries have it.
