@@ -72,7 +72,6 @@ impl<'a> Facts<'a> {
                 "{call} enters the kernel, because the vDSO of {supervisor} makes a system call. Meanwhile, \
                  {meanwhile}."
             ),
-            // A cause that a later version of vdso-time adds has its words.
             Cause::Unexplained | Cause::Fine => {
                 let source = self.source();
                 format!(
@@ -80,6 +79,7 @@ impl<'a> Facts<'a> {
                      Meanwhile, {meanwhile}."
                 )
             }
+            // A cause that a later version of vdso-time adds brings its own words.
             _ => format!("{call}: {cause}"),
         }
     }

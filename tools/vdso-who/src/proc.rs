@@ -83,22 +83,45 @@ fn numbers(directory: &str) -> io::Result<Vec<u32>> {
     Ok(numbers)
 }
 
-/// Returns a thread that still has the process's memory. After the main thread has ended, its
-/// auxiliary vector is empty or, with a newer kernel, an error.
+/// Returns a thread that still has the process's memory.
+///
+/// A main thread that ended keeps its number, but no memory. The vector of such a thread is empty
+/// for root or, with a newer kernel, ESRCH. For other users it is EACCES, because the kernel gives
+/// files of a thread without memory to root.
 pub(crate) fn living_thread(pid: u32) -> io::Result<u32> {
-    let vector = |thread: u32| fs::read(format!("/proc/{thread}/auxv"));
-    match vector(pid) {
-        Ok(vector) if !vector.is_empty() => return Ok(pid),
-        Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(error),
-        _ => {}
+    if has_memory(pid)? {
+        return Ok(pid);
     }
     for thread in threads(pid)? {
-        match vector(thread) {
-            Ok(vector) if !vector.is_empty() => return Ok(thread),
-            _ => {}
+        if has_memory(thread)? {
+            return Ok(thread);
         }
     }
     Err(Errno::ESRCH.into())
+}
+
+/// Returns whether a thread has memory that this user may read.
+///
+/// # Errors
+/// If it is another user's.
+fn has_memory(thread: u32) -> io::Result<bool> {
+    match fs::read(format!("/proc/{thread}/auxv")) {
+        Ok(vector) => Ok(!vector.is_empty()),
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(false),
+        Err(_) if has_ended(thread) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns whether a thread ended and waits for its parent. Every user may read /proc/PID/stat: the
+/// number, the name in parentheses, and the state.
+fn has_ended(thread: u32) -> bool {
+    let stat = text(thread, "stat").unwrap_or_default();
+    // The process chose its name, which can contain anything.
+    match stat.rsplit_once(") ") {
+        Some((_, fields)) => fields.starts_with(['Z', 'X']),
+        None => false,
+    }
 }
 
 /// Explains why a process cannot be read.
@@ -228,10 +251,32 @@ fn of_ticks(ticks: u64) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use test_support::child;
+    use test_support::nix::sys::wait::{Id, WaitPidFlag, waitid};
+    use test_support::nix::unistd::{Uid, setuid};
+
     /// Lists a process whose number was used again by one of its own children.
     #[test]
     fn the_descendants_end_also_if_a_process_is_its_own_ancestor() {
         let parents = [(1, 0), (2, 1), (5, 2), (3, 5), (2, 5), (9, 1)];
         assert_eq!(super::descendants(2, parents.into()), [2, 5, 3, 2]);
+    }
+
+    /// Looks for a zombie, whose files belong to root, as a user who is not root.
+    #[test]
+    fn a_zombie_has_ended_and_is_not_denied() {
+        if !test_support::has_proc() {
+            return;
+        }
+        child::forked(|| {
+            if Uid::effective().is_root() {
+                setuid(Uid::from_raw(65534)).unwrap();
+            }
+            let zombie = child::fork(|| true);
+            let is_over = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+            waitid(Id::Pid(zombie), is_over).unwrap();
+            let error = super::living_thread(zombie.as_raw() as u32).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::ESRCH));
+        });
     }
 }
