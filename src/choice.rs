@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-use crate::arch::{Abi, Candidate, Function, Quirk};
+use crate::arch::{Abi, Candidate, Entry, Quirk};
 use crate::elf::{ELFDATA, Image, ParseError};
 
 /// The symbol that answers a function.
@@ -33,7 +33,7 @@ pub(crate) fn is_called(abi: &Abi, image: &Image<'_>) -> bool {
 /// byte lies at `base`.
 #[inline]
 pub(crate) fn decide(abi: &'static Abi, image: &Image<'_>, base: usize) -> [Outcome; 5] {
-    let choose = |function| choose(function, abi.version, image, base);
+    let choose = |entry| choose(entry, abi.version, image, base);
     [
         choose(&abi.time),
         choose(&abi.gettimeofday),
@@ -45,9 +45,9 @@ pub(crate) fn decide(abi: &'static Abi, image: &Image<'_>, base: usize) -> [Outc
 
 /// Finds the first candidate that an image has and that may be called.
 #[inline]
-fn choose(function: &'static Function, version: &str, image: &Image<'_>, base: usize) -> Outcome {
+fn choose(entry: &'static Entry, version: &str, image: &Image<'_>, base: usize) -> Outcome {
     let mut reason = FallbackReason::NoSymbol;
-    for candidate in function.candidates {
+    for candidate in entry.candidates {
         // The blank name may be the name of this symbol.
         if candidate.unless == Some(Quirk::BlankedNames) && image.has_blanked_names() {
             reason = FallbackReason::BlankedNames;

@@ -146,7 +146,7 @@ pub mod syscall {
 )]
 pub mod __private {
     pub use crate::arch::{
-        ALL, Abi, Candidate, Discovery, Function, NATIVE, Quirk, Shape, Syscall, TARGETS,
+        ALL, Abi, Candidate, Discovery, Entry, NATIVE, Quirk, Shape, Syscall, TARGETS,
     };
 
     /// Parses an image that begins with these bytes, as a first call does.

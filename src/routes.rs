@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-use crate::arch::{ALL, Abi, Function};
+use crate::arch::{ALL, Abi, Entry};
 use crate::choice::{Choice, FallbackReason, Outcome, decide, is_called};
 use crate::elf::Image;
 
@@ -120,7 +120,7 @@ impl Routes {
     /// Creates the routes of these outcomes. If the image has versions, its symbols have the
     /// table's.
     pub(crate) fn new(abi: &Abi, outcomes: [Outcome; 5], has_versions: bool) -> Self {
-        let route = |function: &Function, outcome: Outcome| match outcome {
+        let route = |entry: &Entry, outcome: Outcome| match outcome {
             Ok(Choice { candidate, address }) => {
                 let version = has_versions.then_some(abi.version);
                 Route::Vdso {
@@ -131,7 +131,7 @@ impl Routes {
             }
             // Every table has a system call for each function.
             Err(reason) => Route::Syscall {
-                number: function.syscalls.first().map_or(0, |call| call.number),
+                number: entry.syscalls.first().map_or(0, |call| call.number),
                 reason,
             },
         };

@@ -17,11 +17,11 @@ pub struct Abi {
     /// The version of its vDSO's symbols, except of `kernel_entry`.
     pub version: &'static str,
     /// `time(2)`; where no function has its shape, `clock_gettime` answers.
-    pub time: Function,
-    pub gettimeofday: Function,
-    pub clock_gettime: Function,
-    pub clock_getres: Function,
-    pub getcpu: Function,
+    pub time: Entry,
+    pub gettimeofday: Entry,
+    pub clock_gettime: Entry,
+    pub clock_getres: Entry,
+    pub getcpu: Entry,
     /// The symbol that enters the kernel, and its version.
     pub kernel_entry: Option<(&'static str, &'static str)>,
     /// The system calls that find and probe the image.
@@ -30,7 +30,7 @@ pub struct Abi {
 
 /// What can answer one function: symbols of the vDSO, then system calls.
 #[derive(Debug)]
-pub struct Function {
+pub struct Entry {
     /// Symbols of the vDSO, best first. The first one that the image has is used. Each has another
     /// shape, so a shape names a candidate.
     pub candidates: &'static [Candidate],
@@ -109,7 +109,7 @@ pub enum Quirk {
 impl Abi {
     /// Returns the five functions with their names.
     #[must_use]
-    pub const fn functions(&self) -> [(&'static str, &Function); 5] {
+    pub const fn functions(&self) -> [(&'static str, &Entry); 5] {
         [
             ("time", &self.time),
             ("gettimeofday", &self.gettimeofday),
@@ -121,11 +121,8 @@ impl Abi {
 }
 
 /// Makes the row of a function with one size of time.
-pub(crate) const fn function(
-    candidates: &'static [Candidate],
-    syscalls: &'static [Syscall],
-) -> Function {
-    Function {
+pub(crate) const fn entry(candidates: &'static [Candidate], syscalls: &'static [Syscall]) -> Entry {
+    Entry {
         candidates,
         syscalls,
     }
@@ -140,18 +137,18 @@ pub(crate) const fn function(
 /// tried the 64-bit rows after the others there, so that times after January 2038 work. That took
 /// two passes over every list, in five places, so such a program gets `EOVERFLOW` instead. The cfg
 /// makes these tables for tests on Linux.
-pub(crate) const fn function32(
+pub(crate) const fn entry32(
     candidates: &'static [Candidate],
     syscalls: &'static [Syscall],
-) -> Function {
+) -> Entry {
     const HAS_TIME64: bool = !cfg!(any(target_os = "android", vdso_time_android_order));
     match (candidates, syscalls) {
-        ([_, candidates @ ..], [_, syscalls @ ..]) if !HAS_TIME64 => function(candidates, syscalls),
-        _ => function(candidates, syscalls),
+        ([_, candidates @ ..], [_, syscalls @ ..]) if !HAS_TIME64 => entry(candidates, syscalls),
+        _ => entry(candidates, syscalls),
     }
 }
 
-impl Function {
+impl Entry {
     /// Returns whether every candidate has this shape. The compiler removes the code for others.
     pub(crate) const fn has_only(&self, shape: Shape) -> bool {
         let mut candidates = self.candidates;
@@ -184,34 +181,7 @@ impl Candidate {
     }
 }
 
-// The symbols of the tables; `_32` are those of 32-bit images.
-pub(crate) const VDSO_TIME: &[Candidate] = &[
-    symbol("__vdso_time", Shape::Time64),
-    symbol("__vdso_clock_gettime", Shape::Timespec64),
-];
-pub(crate) const VDSO_GETTIME: &[Candidate] = &[symbol("__vdso_clock_gettime", Shape::Timespec64)];
-pub(crate) const VDSO_GETTIMEOFDAY: &[Candidate] =
-    &[symbol("__vdso_gettimeofday", Shape::Timeval64)];
-pub(crate) const VDSO_GETRES: &[Candidate] = &[symbol("__vdso_clock_getres", Shape::Timespec64)];
-pub(crate) const KERNEL_TIME: &[Candidate] = &[
-    symbol("__kernel_time", Shape::Time64),
-    symbol("__kernel_clock_gettime", Shape::Timespec64),
-];
-pub(crate) const KERNEL_GETTIME: &[Candidate] =
-    &[symbol("__kernel_clock_gettime", Shape::Timespec64)];
-pub(crate) const KERNEL_GETTIMEOFDAY: &[Candidate] =
-    &[symbol("__kernel_gettimeofday", Shape::Timeval64)];
-pub(crate) const KERNEL_GETRES: &[Candidate] =
-    &[symbol("__kernel_clock_getres", Shape::Timespec64)];
-pub(crate) const GETTIME_32: &[Candidate] = &[
-    symbol("__vdso_clock_gettime64", Shape::Timespec64),
-    symbol("__vdso_clock_gettime", Shape::Timespec32),
-];
-pub(crate) const GETRES_32: &[Candidate] = &[
-    symbol("__vdso_clock_getres_time64", Shape::Timespec64),
-    symbol("__vdso_clock_getres", Shape::Timespec32),
-];
-
+/// Makes the row of a system call.
 pub(crate) const fn call(number: u32, shape: Shape) -> Syscall {
     Syscall { number, shape }
 }

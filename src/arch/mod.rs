@@ -17,7 +17,7 @@ pub(crate) mod native;
 mod table;
 mod targets;
 
-pub use abi::{Abi, Candidate, Discovery, Function, Quirk, Shape, Syscall};
+pub use abi::{Abi, Candidate, Discovery, Entry, Quirk, Shape, Syscall};
 pub use targets::TARGETS;
 
 /// The table of every architecture.

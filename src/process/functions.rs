@@ -80,7 +80,7 @@ impl VdsoFn {
     )]
     fn of(Choice { candidate, address }: Choice) -> Option<Self> {
         let code = NonNull::new(ptr::with_exposed_provenance_mut::<()>(address))?;
-        macro_rules! function {
+        macro_rules! typed {
             ($($Shape:ident),+) => {
                 match candidate.shape {
                     // SAFETY: it is not null, so it is a function pointer.
@@ -89,6 +89,6 @@ impl VdsoFn {
                 }
             };
         }
-        Some(function!(Timespec64, Timespec32, Timeval64, Time64, Getcpu))
+        Some(typed!(Timespec64, Timespec32, Timeval64, Time64, Getcpu))
     }
 }

@@ -4,15 +4,26 @@
 //! `warm_up`. build.rs sets the conditions. Without `vdso_time_clock`, lib.rs leaves this module
 //! out, and only types and traits exist.
 
-#[cfg_attr(
-    all(vdso_time_linux, not(vdso_time_libc_fallback)),
-    path = "vdso/mod.rs"
-)]
-#[cfg_attr(all(vdso_time_linux, vdso_time_libc_fallback), path = "libc.rs")]
-#[cfg_attr(not(vdso_time_linux), path = "std.rs")]
-mod chosen;
+// The vDSO answers, on the architectures that have a table in `arch`.
+#[cfg(all(vdso_time_linux, not(vdso_time_libc_fallback)))]
+mod vdso;
+#[cfg(all(vdso_time_linux, not(vdso_time_libc_fallback)))]
+use self::vdso as imp;
 
-pub(crate) use chosen::calls;
+// libc answers on the other architectures of Linux, and where a program cannot call the vDSO: Miri,
+// programs with LLVM's CFI, and big-endian powerpc64.
+#[cfg(all(vdso_time_linux, vdso_time_libc_fallback))]
+mod libc;
+#[cfg(all(vdso_time_linux, vdso_time_libc_fallback))]
+use self::libc as imp;
+
+// std's clocks answer on other systems.
+#[cfg(not(vdso_time_linux))]
+mod std;
+#[cfg(not(vdso_time_linux))]
+use self::std as imp;
+
+pub(crate) use imp::calls;
 #[cfg(vdso_time_linux)]
-pub(crate) use chosen::syscall;
-pub use chosen::{routes, warm_up};
+pub(crate) use imp::syscall;
+pub use imp::{routes, warm_up};

@@ -246,7 +246,7 @@ fn einval_is_final() {
 
 /// Fails unless the first symbol of a function answers it, or a system call if it has no symbol.
 fn assert_calls_first(
-    function: &vdso_time::__private::Function,
+    function: &vdso_time::__private::Entry,
     route: Route,
     expected: Option<&str>,
 ) {

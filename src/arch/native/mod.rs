@@ -28,25 +28,55 @@ macro_rules! system_call {
     };
 }
 
-// The architecture is chosen here and nowhere else. build.rs sets the cfg for one that has no file
-// here.
-#[cfg(not(vdso_time_libc_fallback))]
-#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
-#[cfg_attr(target_arch = "arm", path = "arm.rs")]
-#[cfg_attr(target_arch = "loongarch64", path = "loongarch64.rs")]
-#[cfg_attr(target_arch = "powerpc64", path = "powerpc64.rs")]
-#[cfg_attr(target_arch = "riscv64", path = "riscv64.rs")]
-#[cfg_attr(target_arch = "s390x", path = "s390x.rs")]
-#[cfg_attr(target_arch = "x86", path = "x86.rs")]
-#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
-mod architecture;
+// The architecture is chosen here and nowhere else. build.rs sets `vdso_time_libc_fallback` for an
+// architecture that has no file here, and where a program cannot call the vDSO.
+#[cfg(all(target_arch = "aarch64", not(vdso_time_libc_fallback)))]
+mod aarch64;
+#[cfg(all(target_arch = "aarch64", not(vdso_time_libc_fallback)))]
+use self::aarch64 as imp;
+
+#[cfg(all(target_arch = "arm", not(vdso_time_libc_fallback)))]
+mod arm;
+#[cfg(all(target_arch = "arm", not(vdso_time_libc_fallback)))]
+use self::arm as imp;
+
+#[cfg(all(target_arch = "loongarch64", not(vdso_time_libc_fallback)))]
+mod loongarch64;
+#[cfg(all(target_arch = "loongarch64", not(vdso_time_libc_fallback)))]
+use self::loongarch64 as imp;
+
+#[cfg(all(target_arch = "powerpc64", not(vdso_time_libc_fallback)))]
+mod powerpc64;
+#[cfg(all(target_arch = "powerpc64", not(vdso_time_libc_fallback)))]
+use self::powerpc64 as imp;
+
+#[cfg(all(target_arch = "riscv64", not(vdso_time_libc_fallback)))]
+mod riscv64;
+#[cfg(all(target_arch = "riscv64", not(vdso_time_libc_fallback)))]
+use self::riscv64 as imp;
+
+#[cfg(all(target_arch = "s390x", not(vdso_time_libc_fallback)))]
+mod s390x;
+#[cfg(all(target_arch = "s390x", not(vdso_time_libc_fallback)))]
+use self::s390x as imp;
+
+#[cfg(all(target_arch = "x86", not(vdso_time_libc_fallback)))]
+mod x86;
+#[cfg(all(target_arch = "x86", not(vdso_time_libc_fallback)))]
+use self::x86 as imp;
+
+#[cfg(all(target_arch = "x86_64", not(vdso_time_libc_fallback)))]
+mod x86_64;
+#[cfg(all(target_arch = "x86_64", not(vdso_time_libc_fallback)))]
+use self::x86_64 as imp;
+
 #[cfg(any(vdso_time_libc_fallback, target_arch = "powerpc64"))]
 mod by_libc;
 
-#[cfg(not(vdso_time_libc_fallback))]
-pub(crate) use architecture::{ABI, syscall};
 #[cfg(vdso_time_libc_fallback)]
 pub(crate) use by_libc::{DISCOVERY, syscall};
+#[cfg(not(vdso_time_libc_fallback))]
+pub(crate) use imp::{ABI, syscall};
 
 /// The numbers of the system calls that find and probe the image.
 #[cfg(not(vdso_time_libc_fallback))]
@@ -64,10 +94,10 @@ pub(crate) const SIGSET_SIZE: usize = if cfg!(any(
     8
 };
 
-#[cfg(target_arch = "x86")]
-pub(crate) use architecture::set_kernel_entry;
+#[cfg(all(target_arch = "x86", not(vdso_time_libc_fallback)))]
+pub(crate) use imp::set_kernel_entry;
 /// Does nothing, which is sound for any address: only the vDSO of `x86` has such a function.
-#[cfg(not(target_arch = "x86"))]
+#[cfg(not(all(target_arch = "x86", not(vdso_time_libc_fallback))))]
 pub(crate) unsafe fn set_kernel_entry(_address: usize) {}
 
 /// Makes a system call.

@@ -8,7 +8,7 @@
 
 use crate::arch::abi::Shape::{Getcpu, Timespec32, Timespec64, Timeval32};
 use crate::arch::abi::{
-    Abi, Candidate, Discovery, ELFCLASS32, Quirk, Shape, call, function, function32, symbol,
+    Abi, Candidate, Discovery, ELFCLASS32, Quirk, Shape, call, entry, entry32, symbol,
 };
 
 pub(crate) static ABI: Abi = Abi {
@@ -16,7 +16,7 @@ pub(crate) static ABI: Abi = Abi {
     machine: 40, // EM_ARM
     class: ELFCLASS32,
     version: "LINUX_2.6",
-    time: function32(
+    time: entry32(
         GETTIME,
         &[
             call(403, Timespec64),
@@ -24,10 +24,10 @@ pub(crate) static ABI: Abi = Abi {
             call(78, Timeval32),
         ],
     ),
-    gettimeofday: function32(GETTIME, &[call(403, Timespec64), call(78, Timeval32)]),
-    clock_gettime: function32(GETTIME, &[call(403, Timespec64), call(263, Timespec32)]),
-    clock_getres: function32(GETRES, &[call(406, Timespec64), call(264, Timespec32)]),
-    getcpu: function(&[], &[call(345, Getcpu)]),
+    gettimeofday: entry32(GETTIME, &[call(403, Timespec64), call(78, Timeval32)]),
+    clock_gettime: entry32(GETTIME, &[call(403, Timespec64), call(263, Timespec32)]),
+    clock_getres: entry32(GETRES, &[call(406, Timespec64), call(264, Timespec32)]),
+    getcpu: entry(&[], &[call(345, Getcpu)]),
     kernel_entry: None,
     discovery: Discovery {
         prctl: 172,

@@ -7,25 +7,34 @@
 //!   asked. `__kernel_time` has no error (arch/powerpc/kernel/vdso/gettimeofday.S).
 //! - Numbers: arch/powerpc/kernel/syscalls/syscall.tbl.
 
-use crate::arch::abi::Shape::{Getcpu, Timespec64, Timeval64};
-use crate::arch::abi::{
-    Abi, Discovery, ELFCLASS64, KERNEL_GETRES, KERNEL_GETTIME, KERNEL_GETTIMEOFDAY, KERNEL_TIME,
-    call, function, symbol,
-};
+use crate::arch::abi::Shape::{Getcpu, Time64, Timespec64, Timeval64};
+use crate::arch::abi::{Abi, Discovery, ELFCLASS64, call, entry, symbol};
 
 pub(crate) static ABI: Abi = Abi {
     name: "powerpc64",
     machine: 21, // EM_PPC64
     class: ELFCLASS64,
     version: "LINUX_2.6.15",
-    time: function(KERNEL_TIME, &[call(246, Timespec64), call(78, Timeval64)]),
-    gettimeofday: function(
-        KERNEL_GETTIMEOFDAY,
+    time: entry(
+        &[
+            symbol("__kernel_time", Time64),
+            symbol("__kernel_clock_gettime", Timespec64),
+        ],
+        &[call(246, Timespec64), call(78, Timeval64)],
+    ),
+    gettimeofday: entry(
+        &[symbol("__kernel_gettimeofday", Timeval64)],
         &[call(78, Timeval64), call(246, Timespec64)],
     ),
-    clock_gettime: function(KERNEL_GETTIME, &[call(246, Timespec64)]),
-    clock_getres: function(KERNEL_GETRES, &[call(247, Timespec64)]),
-    getcpu: function(&[symbol("__kernel_getcpu", Getcpu)], &[call(302, Getcpu)]),
+    clock_gettime: entry(
+        &[symbol("__kernel_clock_gettime", Timespec64)],
+        &[call(246, Timespec64)],
+    ),
+    clock_getres: entry(
+        &[symbol("__kernel_clock_getres", Timespec64)],
+        &[call(247, Timespec64)],
+    ),
+    getcpu: entry(&[symbol("__kernel_getcpu", Getcpu)], &[call(302, Getcpu)]),
     kernel_entry: None,
     discovery: Discovery {
         prctl: 171,

@@ -5,24 +5,30 @@
 //! - Numbers: include/uapi/asm-generic/unistd.h.
 
 use crate::arch::abi::Shape::{Getcpu, Timespec64, Timeval64};
-use crate::arch::abi::{
-    Abi, Discovery, ELFCLASS64, VDSO_GETRES, VDSO_GETTIME, VDSO_GETTIMEOFDAY, call, function,
-    symbol,
-};
+use crate::arch::abi::{Abi, Discovery, ELFCLASS64, call, entry, symbol};
 
 pub(crate) static ABI: Abi = Abi {
     name: "riscv64",
     machine: 243, // EM_RISCV
     class: ELFCLASS64,
     version: "LINUX_4.15",
-    time: function(VDSO_GETTIME, &[call(113, Timespec64), call(169, Timeval64)]),
-    gettimeofday: function(
-        VDSO_GETTIMEOFDAY,
+    time: entry(
+        &[symbol("__vdso_clock_gettime", Timespec64)],
+        &[call(113, Timespec64), call(169, Timeval64)],
+    ),
+    gettimeofday: entry(
+        &[symbol("__vdso_gettimeofday", Timeval64)],
         &[call(169, Timeval64), call(113, Timespec64)],
     ),
-    clock_gettime: function(VDSO_GETTIME, &[call(113, Timespec64)]),
-    clock_getres: function(VDSO_GETRES, &[call(114, Timespec64)]),
-    getcpu: function(&[symbol("__vdso_getcpu", Getcpu)], &[call(168, Getcpu)]),
+    clock_gettime: entry(
+        &[symbol("__vdso_clock_gettime", Timespec64)],
+        &[call(113, Timespec64)],
+    ),
+    clock_getres: entry(
+        &[symbol("__vdso_clock_getres", Timespec64)],
+        &[call(114, Timespec64)],
+    ),
+    getcpu: entry(&[symbol("__vdso_getcpu", Getcpu)], &[call(168, Getcpu)]),
     kernel_entry: None,
     discovery: Discovery {
         prctl: 167,

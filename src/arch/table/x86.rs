@@ -7,7 +7,7 @@
 
 use crate::arch::abi::Shape::{Getcpu, Timespec32, Timespec64, Timeval32};
 use crate::arch::abi::{
-    Abi, Discovery, ELFCLASS32, GETRES_32, GETTIME_32, Quirk, call, function, function32, symbol,
+    Abi, Candidate, Discovery, ELFCLASS32, Quirk, call, entry, entry32, symbol,
 };
 
 pub(crate) static ABI: Abi = Abi {
@@ -15,20 +15,20 @@ pub(crate) static ABI: Abi = Abi {
     machine: 3, // EM_386
     class: ELFCLASS32,
     version: "LINUX_2.6",
-    time: function32(
-        GETTIME_32,
+    time: entry32(
+        GETTIME,
         &[
             call(403, Timespec64),
             call(265, Timespec32),
             call(78, Timeval32),
         ],
     ),
-    gettimeofday: function32(GETTIME_32, &[call(403, Timespec64), call(78, Timeval32)]),
-    clock_gettime: function32(GETTIME_32, &[call(403, Timespec64), call(265, Timespec32)]),
-    clock_getres: function32(GETRES_32, &[call(406, Timespec64), call(266, Timespec32)]),
+    gettimeofday: entry32(GETTIME, &[call(403, Timespec64), call(78, Timeval32)]),
+    clock_gettime: entry32(GETTIME, &[call(403, Timespec64), call(265, Timespec32)]),
+    clock_getres: entry32(GETRES, &[call(406, Timespec64), call(266, Timespec32)]),
     // getcpu of QEMU's own image, which QEMU relocates, makes the system call gettimeofday, and so
     // writes past its pointers (QEMU 10.0 and 11.1).
-    getcpu: function(
+    getcpu: entry(
         &[symbol("__vdso_getcpu", Getcpu).unless(Quirk::NonzeroLoadAddress)],
         &[call(318, Getcpu)],
     ),
@@ -41,3 +41,12 @@ pub(crate) static ABI: Abi = Abi {
         rt_sigprocmask: 175,
     },
 };
+
+const GETTIME: &[Candidate] = &[
+    symbol("__vdso_clock_gettime64", Timespec64),
+    symbol("__vdso_clock_gettime", Timespec32),
+];
+const GETRES: &[Candidate] = &[
+    symbol("__vdso_clock_getres_time64", Timespec64),
+    symbol("__vdso_clock_getres", Timespec32),
+];

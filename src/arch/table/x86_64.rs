@@ -3,26 +3,35 @@
 //! - Names and version: arch/x86/entry/vdso/vdso.lds.S (`vdso64/vdso64.lds.S` since 7.0).
 //! - Numbers: arch/x86/entry/syscalls/syscall_64.tbl.
 
-use crate::arch::abi::Shape::{Getcpu, Timespec64, Timeval64};
-use crate::arch::abi::{
-    Abi, Discovery, ELFCLASS64, Quirk, VDSO_GETRES, VDSO_GETTIME, VDSO_GETTIMEOFDAY, VDSO_TIME,
-    call, function, symbol,
-};
+use crate::arch::abi::Shape::{Getcpu, Time64, Timespec64, Timeval64};
+use crate::arch::abi::{Abi, Discovery, ELFCLASS64, Quirk, call, entry, symbol};
 
 pub(crate) static ABI: Abi = Abi {
     name: "x86_64",
     machine: 62, // EM_X86_64
     class: ELFCLASS64,
     version: "LINUX_2.6",
-    time: function(VDSO_TIME, &[call(228, Timespec64), call(96, Timeval64)]),
-    gettimeofday: function(
-        VDSO_GETTIMEOFDAY,
+    time: entry(
+        &[
+            symbol("__vdso_time", Time64),
+            symbol("__vdso_clock_gettime", Timespec64),
+        ],
+        &[call(228, Timespec64), call(96, Timeval64)],
+    ),
+    gettimeofday: entry(
+        &[symbol("__vdso_gettimeofday", Timeval64)],
         &[call(96, Timeval64), call(228, Timespec64)],
     ),
-    clock_gettime: function(VDSO_GETTIME, &[call(228, Timespec64)]),
-    clock_getres: function(VDSO_GETRES, &[call(229, Timespec64)]),
+    clock_gettime: entry(
+        &[symbol("__vdso_clock_gettime", Timespec64)],
+        &[call(228, Timespec64)],
+    ),
+    clock_getres: entry(
+        &[symbol("__vdso_clock_getres", Timespec64)],
+        &[call(229, Timespec64)],
+    ),
     // getcpu of QEMU's own image, which QEMU relocates, returns CPU 0, node 0 (QEMU 10.0).
-    getcpu: function(
+    getcpu: entry(
         &[symbol("__vdso_getcpu", Getcpu).unless(Quirk::NonzeroLoadAddress)],
         &[call(309, Getcpu)],
     ),

@@ -6,52 +6,82 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use super::slot::{ClockFn, ClockFn32, Code, FnPtr, GetcpuFn, GettimeofdayFn, Slot, TimeFn};
+use super::slot::{ClockFn, Code, FnPtr, GetcpuFn, GettimeofdayFn, Slot, TimeFn};
 use super::{syscall, time32};
 use crate::arch::native::{self, ABI};
-use crate::arch::{Function, Shape};
+use crate::arch::{Entry, Shape};
 use crate::choice::{FallbackReason, decide, is_called};
 use crate::errno::Errno;
 use crate::process::vdso::Vdso;
 use crate::routes::Routes;
 use crate::types::{ClockId, Timespec, Timeval};
 
-/// Defines a slot and the resolver that it starts with.
-macro_rules! slots {
-    ($($SLOT:ident: $Function:ty, $function:ident, $adapter:path, $empty:ident,
-        $resolver:ident($($argument:ident: $T:ty),+) -> $result:ty;)+) => {$(
-        pub(super) static $SLOT: Slot<$Function> =
-            Slot::new($resolver, adapter(&ABI.$function, $adapter, $empty), $empty);
+pub(super) static TIME: Slot<TimeFn> = Slot::new(
+    resolve_time,
+    adapter(&ABI.time, time_from_clock_gettime, kernel_time),
+    kernel_time,
+);
+pub(super) static GETTIMEOFDAY: Slot<GettimeofdayFn> = Slot::new(
+    resolve_gettimeofday,
+    adapter(
+        &ABI.gettimeofday,
+        gettimeofday_from_clock_gettime,
+        no_gettimeofday,
+    ),
+    no_gettimeofday,
+);
+pub(super) static CLOCK_GETTIME: Slot<ClockFn> = Slot::new(
+    resolve_clock_gettime,
+    adapter(&ABI.clock_gettime, time32::clock_gettime, no_clock),
+    no_clock,
+);
+pub(super) static CLOCK_GETRES: Slot<ClockFn> = Slot::new(
+    resolve_clock_getres,
+    adapter(&ABI.clock_getres, time32::clock_getres, no_clock),
+    no_clock,
+);
+pub(super) static GETCPU: Slot<GetcpuFn> = Slot::new(resolve_getcpu, no_getcpu, no_getcpu);
 
-        #[cold]
-        extern "C" fn $resolver($($argument: $T),+) -> $result {
-            resolve_all();
-            $SLOT.get()($($argument),+)
-        }
-    )+};
-}
-
-slots! {
-    TIME: TimeFn, time, time_from_clock_gettime, kernel_time,
-        first_time(out: Option<&mut i64>) -> i64;
-    GETTIMEOFDAY: GettimeofdayFn, gettimeofday, gettimeofday_from_clock_gettime, no_gettimeofday,
-        first_gettimeofday(out: &mut Timeval, zone: Option<&mut ()>) -> i32;
-    CLOCK_GETTIME: ClockFn, clock_gettime, time32::clock_gettime, no_clock,
-        first_clock_gettime(clock: ClockId, out: &mut Timespec) -> i32;
-    CLOCK_GETRES: ClockFn, clock_getres, time32::clock_getres, no_clock,
-        first_clock_getres(clock: ClockId, out: &mut Timespec) -> i32;
-    GETCPU: GetcpuFn, getcpu, no_getcpu, no_getcpu,
-        first_getcpu(cpu: &mut u32, node: &mut u32, unused: Option<&mut ()>) -> i32;
-}
-
-/// Returns the adapter if a candidate of the function has another signature, and otherwise `empty`,
-/// so that the adapter is in no program that does not need it.
-const fn adapter<F: FnPtr>(function: &Function, adapter: F, empty: F) -> F {
-    if function.has_only(F::SHAPE) {
-        empty
+/// Returns the adapter if a candidate of the function has another signature, and otherwise the
+/// fallback, so that the adapter is in no program that does not need it.
+const fn adapter<F: FnPtr>(entry: &Entry, adapter: F, fallback: F) -> F {
+    if entry.has_only(F::SHAPE) {
+        fallback
     } else {
         adapter
     }
+}
+
+// The resolvers, which the slots start with.
+
+#[cold]
+extern "C" fn resolve_time(out: Option<&mut i64>) -> i64 {
+    resolve_all();
+    TIME.get()(out)
+}
+
+#[cold]
+extern "C" fn resolve_gettimeofday(out: &mut Timeval, zone: Option<&mut ()>) -> i32 {
+    resolve_all();
+    GETTIMEOFDAY.get()(out, zone)
+}
+
+#[cold]
+extern "C" fn resolve_clock_gettime(clock: ClockId, out: &mut Timespec) -> i32 {
+    resolve_all();
+    CLOCK_GETTIME.get()(clock, out)
+}
+
+#[cold]
+extern "C" fn resolve_clock_getres(clock: ClockId, out: &mut Timespec) -> i32 {
+    resolve_all();
+    CLOCK_GETRES.get()(clock, out)
+}
+
+#[cold]
+extern "C" fn resolve_getcpu(cpu: &mut u32, node: &mut u32, unused: Option<&mut ()>) -> i32 {
+    resolve_all();
+    GETCPU.get()(cpu, node, unused)
 }
 
 /// Whether the symbols that were found have versions.
@@ -72,18 +102,15 @@ pub fn warm_up() {
 #[must_use]
 pub fn routes() -> Routes {
     warm_up();
-    let none = || Err(FallbackReason::NoSymbol);
-    let narrow = |slot: &Slot<ClockFn32>, function| slot.outcome(function, none);
-    let clock_gettime = CLOCK_GETTIME.outcome(&ABI.clock_gettime, || {
-        narrow(&time32::CLOCK_GETTIME, &ABI.clock_gettime)
-    });
+    let none = Err(FallbackReason::NoSymbol);
+    let narrow_gettime = time32::CLOCK_GETTIME.outcome(&ABI.clock_gettime, none);
+    let narrow_getres = time32::CLOCK_GETRES.outcome(&ABI.clock_getres, none);
+    let clock_gettime = CLOCK_GETTIME.outcome(&ABI.clock_gettime, narrow_gettime);
     let outcomes = [
-        TIME.outcome(&ABI.time, || clock_gettime),
-        GETTIMEOFDAY.outcome(&ABI.gettimeofday, || clock_gettime),
+        TIME.outcome(&ABI.time, clock_gettime),
+        GETTIMEOFDAY.outcome(&ABI.gettimeofday, clock_gettime),
         clock_gettime,
-        CLOCK_GETRES.outcome(&ABI.clock_getres, || {
-            narrow(&time32::CLOCK_GETRES, &ABI.clock_getres)
-        }),
+        CLOCK_GETRES.outcome(&ABI.clock_getres, narrow_getres),
         GETCPU.outcome(&ABI.getcpu, none),
     ];
     Routes::new(&ABI, outcomes, HAS_VERSIONS.load(Ordering::Relaxed))

@@ -15,8 +15,9 @@
 //!
 //! - The resolver resolves again.
 //! - The kernel mapped the vDSO before the first instruction of the process, and it never changes.
-//! - A function of this crate may call another slot and find the first function there. That one
-//!   resolves again, or answers `ENOSYS`, after which the caller asks the kernel.
+//! - A function of this crate may call another slot and find what that slot started with: a
+//!   resolver, which resolves again, or a function that answers `ENOSYS`, after which the caller
+//!   asks the kernel.
 //!
 //! A slot is filled by `Release`, and `warm_up()` and `routes()` load by `Acquire`. So a thread
 //! that sees a filled slot there sees what was stored before it: the reason, and the slot that an
@@ -30,7 +31,7 @@ use core::mem;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
-use crate::arch::{Function, Shape};
+use crate::arch::{Entry, Shape};
 use crate::choice::{Choice, FallbackReason, Outcome};
 use crate::types::{ClockId, Timespec, Timespec32, Timeval};
 
@@ -43,19 +44,19 @@ pub(crate) unsafe trait FnPtr: Copy {
     const SHAPE: Shape;
 }
 
-macro_rules! functions {
-    ($($Function:ident: $Shape:ident = fn($($argument:ty),+) -> $result:ty;)+) => {$(
-        pub(crate) type $Function = extern "C" fn($($argument),+) -> $result;
+macro_rules! signatures {
+    ($($Signature:ident: $Shape:ident = fn($($argument:ty),+) -> $result:ty;)+) => {$(
+        pub(crate) type $Signature = extern "C" fn($($argument),+) -> $result;
 
         // SAFETY: the type is a function pointer, with the signature that `Shape` documents.
-        unsafe impl FnPtr for $Function {
+        unsafe impl FnPtr for $Signature {
             const SHAPE: Shape = Shape::$Shape;
         }
     )+};
 }
 
 // A reference is a pointer that is valid for writes. `None` is null.
-functions! {
+signatures! {
     ClockFn: Timespec64 = fn(ClockId, &mut Timespec) -> i32;
     ClockFn32: Timespec32 = fn(ClockId, &mut Timespec32) -> i32;
     GettimeofdayFn: Timeval64 = fn(&mut Timeval, Option<&mut ()>) -> i32;
@@ -67,18 +68,19 @@ functions! {
 pub(crate) struct Slot<F> {
     /// The vDSO's function, or one of the following.
     address: AtomicPtr<()>,
-    /// What the slot starts as.
-    first: F,
+    /// What the slot starts as: it finds the function, fills the slots and calls it.
+    resolver: F,
     /// What calls a function of the vDSO with another signature.
     adapter: F,
-    /// What answers if the vDSO does not: `ENOSYS`, after which the caller asks the kernel. That of
-    /// `time` asks the kernel itself.
-    empty: F,
-    /// Why the slot is empty: an `Option<FallbackReason>`. The first reason stays.
+    /// What answers if the vDSO does not: `ENOSYS`, after which the caller asks the kernel. The
+    /// fallback of `time` asks the kernel itself.
+    fallback: F,
+    /// Why the slot has the fallback: an `Option<FallbackReason>`. The first reason stays.
     reason: AtomicU8,
 }
 
-/// A symbol of the vDSO that can be called.
+/// A symbol of the vDSO that can be called. Without this type [`Slot::fill`] would be unsafe, and
+/// each of its seven calls would have to say what `new` says once.
 #[derive(Clone, Copy)]
 pub(crate) struct Code(Choice);
 
@@ -96,19 +98,15 @@ impl Code {
 }
 
 impl<F: FnPtr> Slot<F> {
-    /// Creates a slot that holds its first function. `adapter` is the same as `empty` if no
+    /// Creates a slot that holds its resolver. `adapter` is the same as `fallback` if no
     /// candidate has another signature.
-    pub(crate) const fn new(first: F, adapter: F, empty: F) -> Self {
-        let (address, reason) = (
-            AtomicPtr::new(address_of(first)),
-            AtomicU8::new(byte_of(None)),
-        );
+    pub(crate) const fn new(resolver: F, adapter: F, fallback: F) -> Self {
         Self {
-            address,
-            first,
+            address: AtomicPtr::new(address_of(resolver)),
+            resolver,
             adapter,
-            empty,
-            reason,
+            fallback,
+            reason: AtomicU8::new(byte_of(None)),
         }
     }
 
@@ -122,33 +120,27 @@ impl<F: FnPtr> Slot<F> {
     }
 
     /// Stores the function that was found, or the adapter for it. If there is none, stores the
-    /// reason, and replaces the first function by `empty`.
+    /// reason, and replaces the resolver by the fallback.
     pub(crate) fn fill(&self, found: Result<Code, FallbackReason>) {
         match found {
             Ok(Code(Choice { candidate, address })) => {
-                let is_own = candidate.shape == F::SHAPE;
-                let own = ptr::with_exposed_provenance_mut(address);
-                self.address.store(
-                    if is_own {
-                        own
-                    } else {
-                        address_of(self.adapter)
-                    },
-                    Ordering::Release,
-                );
+                let address = if candidate.shape == F::SHAPE {
+                    ptr::with_exposed_provenance_mut(address)
+                } else {
+                    address_of(self.adapter)
+                };
+                self.address.store(address, Ordering::Release);
             }
             Err(reason) => {
-                let (none, reason) = (byte_of(None), byte_of(Some(reason)));
                 let _ = self.reason.compare_exchange(
-                    none,
-                    reason,
+                    byte_of(None),
+                    byte_of(Some(reason)),
                     Ordering::Relaxed,
                     Ordering::Relaxed,
                 );
-                let (first, empty) = (address_of(self.first), address_of(self.empty));
                 let _ = self.address.compare_exchange(
-                    first,
-                    empty,
+                    address_of(self.resolver),
+                    address_of(self.fallback),
                     Ordering::Release,
                     Ordering::Relaxed,
                 );
@@ -158,26 +150,21 @@ impl<F: FnPtr> Slot<F> {
 
     /// Returns whether a first call has filled the slot.
     pub(crate) fn is_filled(&self) -> bool {
-        self.address.load(Ordering::Acquire) != address_of(self.first)
+        self.address.load(Ordering::Acquire) != address_of(self.resolver)
     }
 
-    /// Returns the candidate that the slot holds, or why it holds none. `adapted` returns that of
+    /// Returns the candidate that the slot holds, or why it holds none. `adapted` is the outcome of
     /// the slot that the adapter calls.
-    pub(crate) fn outcome(
-        &self,
-        function: &'static Function,
-        adapted: impl FnOnce() -> Outcome,
-    ) -> Outcome {
+    pub(crate) fn outcome(&self, entry: &'static Entry, adapted: Outcome) -> Outcome {
         let address = self.address.load(Ordering::Acquire);
-        if address == address_of(self.empty) || address == address_of(self.first) {
-            return Err(
-                reason_of(self.reason.load(Ordering::Relaxed)).unwrap_or(FallbackReason::NoSymbol)
-            );
+        if address == address_of(self.fallback) || address == address_of(self.resolver) {
+            let reason = reason_of(self.reason.load(Ordering::Relaxed));
+            return Err(reason.unwrap_or(FallbackReason::NoSymbol));
         }
         if address == address_of(self.adapter) {
-            return adapted();
+            return adapted;
         }
-        let own = function
+        let own = entry
             .candidates
             .iter()
             .find(|candidate| candidate.shape == F::SHAPE);

@@ -1,10 +1,10 @@
 //! The kernel's answers, without the vDSO.
 //!
-//! A function may have several system calls (see [`Function`]), which are tried in order. No
+//! A function may have several system calls (see [`Entry`]), which are tried in order. No
 //! failure is remembered, because it may be due to the thread's sandbox.
 
 use crate::arch::native::{ABI, checked};
-use crate::arch::{Function, Shape, Syscall};
+use crate::arch::{Entry, Shape, Syscall};
 use crate::errno::Errno;
 use crate::process::kernel;
 use crate::types::{ClockId, Cpu, Timespec, Timespec32, Timeval};
@@ -68,8 +68,8 @@ enum Einval {
 
 /// Makes the system calls of a function until one answers.
 #[inline] // the number and the shape of the first call are constants then
-fn ask(function: &'static Function, clock: ClockId, einval: Einval) -> Result<Timespec, Errno> {
-    let [first, others @ ..] = function.syscalls else {
+fn ask(entry: &'static Entry, clock: ClockId, einval: Einval) -> Result<Timespec, Errno> {
+    let [first, others @ ..] = entry.syscalls else {
         return Err(Errno::ENOSYS);
     };
     read(first, clock).or_else(|refusal| ask_others(others, clock, einval, refusal))

@@ -4,7 +4,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use vdso_time::__private::{NATIVE, auxval, read_file, syscall as call};
+use vdso_time::__private::{auxval, read_file, syscall as call};
 use vdso_time::{ClockId, ReadCost, Route, read_cost, routes};
 
 use crate::engine::status::Unavailable;
@@ -23,15 +23,17 @@ pub(super) fn is_paravirtual() -> bool {
 }
 
 /// Returns whether this thread must not read the counter that the vDSO reads: `PR_GET_TSC` of
-/// prctl(2), on x86, and on aarch64 since Linux 6.12.
+/// prctl(2).
 fn is_denied() -> bool {
     const PR_GET_TSC: usize = 25;
     const PR_TSC_SIGSEGV: u32 = 2;
-    let Some(abi) = NATIVE else { return false };
+    let Some(prctl) = CpuCounter::PRCTL else {
+        return false;
+    };
     let mut state: u32 = 0;
     let args = [PR_GET_TSC, (&raw mut state).expose_provenance(), 0, 0, 0];
     // SAFETY: the kernel writes one `int` to `state`.
-    unsafe { call(abi.discovery.prctl, args) }.is_ok() && state == PR_TSC_SIGSEGV
+    unsafe { call(prctl, args) }.is_ok() && state == PR_TSC_SIGSEGV
 }
 
 /// Returns why the counter must not be used now. A kernel that keeps its time by it marks the TSC

@@ -19,6 +19,8 @@ pub(crate) enum CpuCounter {}
 impl Counter for CpuCounter {
     const CLOCK_SOURCES: &'static [&'static str] = &["arch_sys_counter"];
     const IS_READABLE: bool = true;
+    /// The kernel has `PR_GET_TSC` since Linux 6.12.
+    const PRCTL: Option<u32> = Some(167);
 
     #[inline]
     fn ticks() -> u64 {

@@ -18,6 +18,7 @@ impl Counter for CpuCounter {
     const PARAVIRTUAL: &'static [&'static str] = &["kvm-clock"];
     /// Every program may, except after `PR_SET_TSC`.
     const IS_READABLE: bool = true;
+    const PRCTL: Option<u32> = Some(if cfg!(target_arch = "x86") { 172 } else { 157 });
 
     #[inline]
     fn ticks() -> u64 {
