@@ -21,8 +21,8 @@ _vdso-who() {
 '--group-by=[Which processes share a row; by default those of one name, but with --pid each process has its own]:WHAT:((process\:"None\: each has a row of its own"
 name\:"Those of one name and unit"
 unit\:"Those of one systemd unit, container or pod"))' \
-'(--json --folded -o --output --exact)-i+[Print the table again after so many seconds, until Ctrl-C]:SECONDS:_default' \
-'(--json --folded -o --output --exact)--interval=[Print the table again after so many seconds, until Ctrl-C]:SECONDS:_default' \
+'(--json --folded -o --output --exact)-i+[Print the table again after so many seconds, until \`q\` or Ctrl-C]:SECONDS:_default' \
+'(--json --folded -o --output --exact)--interval=[Print the table again after so many seconds, until \`q\` or Ctrl-C]:SECONDS:_default' \
 '-d+[For how long; by default until the command ends, or for 10 seconds]:SECONDS:_default' \
 '--duration=[For how long; by default until the command ends, or for 10 seconds]:SECONDS:_default' \
 '-F+[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all have 4000\]]:NUMBER:_default' \

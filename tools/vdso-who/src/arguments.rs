@@ -33,6 +33,9 @@ signal that ended it. Otherwise:
 
 Ctrl-C ends the measurement and prints what there is.
 
+[anon] is code in anonymous memory without a perf map: compiled code, or code
+that its program moved there (node --use-largepages, BOLT).
+
 `vdso-doctor` says where this machine answers clock reads, and why.";
 
 /// Shows which functions of an unmodified program read the clock
@@ -61,7 +64,7 @@ pub(crate) struct Arguments {
     /// --pid each process has its own
     #[arg(long, value_name = "WHAT", verbatim_doc_comment)]
     pub(crate) group_by: Option<GroupBy>,
-    /// Print the table again after so many seconds, until Ctrl-C
+    /// Print the table again after so many seconds, until `q` or Ctrl-C
     #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
     #[arg(overrides_with = "interval", conflicts_with_all = ["json", "folded", "output", "exact"])]
     pub(crate) interval: Option<u32>,

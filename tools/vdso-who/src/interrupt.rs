@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use nix::sys::signal::{SigHandler, Signal, signal};
-use signal_hook::consts::{SIGINT, SIGPIPE, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use crate::proc;
@@ -57,10 +57,9 @@ impl Interrupt {
         self.first.load(Relaxed) == SIGTERM as usize
     }
 
-    /// Ends the measurement because standard output has no reader any more.
-    pub(crate) fn set_by_closed_output(&self) {
-        let _ = self
-            .first
-            .compare_exchange(0, SIGPIPE as usize, Relaxed, Relaxed);
+    /// Ends the measurement as this signal would: SIGPIPE if standard output has no reader any more.
+    pub(crate) fn set(&self, signal: i32) {
+        let signal = signal as usize;
+        let _ = self.first.compare_exchange(0, signal, Relaxed, Relaxed);
     }
 }

@@ -19,6 +19,7 @@ mod console;
 mod error;
 mod guard;
 mod interrupt;
+mod keys;
 #[cfg(test)]
 #[path = "../tests/known.rs"]
 mod known;

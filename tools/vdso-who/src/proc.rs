@@ -132,12 +132,31 @@ pub(crate) fn explain(pid: u32, error: &io::Error) -> Error {
         ),
         Some(libc::ENOENT | libc::ESRCH) => no_process(pid),
         Some(libc::EACCES | libc::EPERM) => format!(
-            "process {pid}: its memory may not be read: run as root with CAP_SYS_PTRACE (`docker run --cap-add \
-             SYS_PTRACE`, or on the host)"
+            "the memory of process {pid}, which belongs to {}, cannot be read: run as root with CAP_SYS_PTRACE (`docker \
+             run --cap-add SYS_PTRACE`, or on the host)",
+            owner(pid)
         ),
         _ => format!("process {pid}: {error}"),
     };
     text.into()
+}
+
+/// Returns the name of the user to whom a process belongs, or the number.
+pub(crate) fn owner(pid: u32) -> String {
+    let users = status(pid, "Uid").unwrap_or_default();
+    // The real user, the effective one, and others.
+    let Some(user) = users.split_whitespace().nth(1) else {
+        return "another user".into();
+    };
+    let names = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    for line in names.lines() {
+        let mut fields = line.split(':');
+        let name = fields.next().unwrap_or_default();
+        if fields.nth(1) == Some(user) {
+            return name.to_owned();
+        }
+    }
+    format!("user {user}")
 }
 
 pub(crate) fn no_process(pid: u32) -> String {
@@ -181,9 +200,9 @@ pub(crate) fn age(pid: u32) -> Option<Duration> {
     let stat = text(pid, "stat").ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
     // starttime is the field 22; the state is field 3.
-    let start = fields.split_whitespace().nth(22 - 3)?;
+    let ticks = fields.split_whitespace().nth(22 - 3)?;
     let now: Duration = ClockId::CLOCK_BOOTTIME.now().ok()?.into();
-    Some(now.saturating_sub(of_ticks(start.parse().ok()?)))
+    Some(now.saturating_sub(of_ticks(ticks.parse().ok()?)))
 }
 
 /// Returns a process and its descendants.

@@ -5,9 +5,12 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use signal_hook::consts::{SIGINT, SIGPIPE};
+
 use crate::arguments::Arguments;
 use crate::console;
 use crate::interrupt::Interrupt;
+use crate::keys::Keys;
 use crate::output::table;
 use crate::progress::Progress;
 use crate::report::Report;
@@ -26,15 +29,22 @@ pub(crate) struct Screen<'a> {
     arguments: &'a Arguments,
     interrupt: &'a Interrupt,
     has_terminal: bool,
+    /// None if a command may read from the terminal.
+    keys: Option<Keys>,
     /// The last second that was shown.
     shown: AtomicU64,
 }
 
 impl<'a> Screen<'a> {
     pub(crate) fn new(arguments: &'a Arguments, interrupt: &'a Interrupt) -> Self {
+        let mut keys = None;
+        if arguments.interval.is_some() && !arguments.has_command() {
+            keys = Keys::open();
+        }
         Self {
             arguments,
             interrupt,
+            keys,
             has_terminal: io::stderr().is_terminal(),
             shown: AtomicU64::new(0),
         }
@@ -74,6 +84,9 @@ impl<'a> Screen<'a> {
 impl Observer for Screen<'_> {
     fn is_over(&self, progress: &Progress, seconds: f64) -> bool {
         self.show_progress(progress, seconds as u64);
+        if self.keys.as_ref().is_some_and(Keys::has_quit) {
+            self.interrupt.set(SIGINT);
+        }
         self.interrupt.is_set()
     }
 
@@ -84,7 +97,7 @@ impl Observer for Screen<'_> {
         };
         // Without a reader, tables would be printed until the machine stops.
         if shown.is_err() {
-            self.interrupt.set_by_closed_output();
+            self.interrupt.set(SIGPIPE);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The service, the container or the pod of a process, as its cgroup says.
 
+use std::cmp::Reverse;
+
 use crate::proc;
 
 /// Returns the unit of a process that runs, if it is in one.
@@ -9,14 +11,18 @@ pub(crate) fn of(pid: u32) -> Option<String> {
 
 /// Returns the unit that a file `/proc/PID/cgroup` names. Lines are `0::PATH` or `N:NAME:PATH`.
 fn named(cgroups: &str) -> Option<String> {
-    // With cgroups of version 1 the controllers may have other paths: the longest says most.
-    let mut path = "";
+    let mut paths = Vec::new();
     for line in cgroups.lines() {
-        let own = line.splitn(3, ':').nth(2).unwrap_or_default();
-        if own.len() >= path.len() {
-            path = own;
-        }
+        paths.extend(line.splitn(3, ':').nth(2));
     }
+    // With cgroups of version 1 the controllers may have other paths, of which one names a unit.
+    // The longest says most.
+    paths.sort_by_key(|path| Reverse(path.len()));
+    paths.into_iter().find_map(named_by)
+}
+
+/// Returns the unit that a path of a cgroup names.
+fn named_by(path: &str) -> Option<String> {
     let mut parts: Vec<_> = path.split('/').collect();
     parts.retain(|part| !part.is_empty() && *part != "..");
     let container = parts.iter().rev().find_map(|part| container(part));

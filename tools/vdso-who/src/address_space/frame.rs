@@ -76,7 +76,7 @@ pub(super) fn are_enough(frames: &[(Role, Arc<Frame>)]) -> bool {
 
 /// Returns the caller in a chain of frames without the functions of the clock, of which `clock` is
 /// the innermost.
-pub(super) fn caller(frames: &[(Role, Arc<Frame>)], clock: Option<Arc<Frame>>) -> Caller {
+pub(super) fn caller(frames: &[(Role, Arc<Frame>)], clock: Option<&Arc<Frame>>) -> Caller {
     let program = frames.iter().position(|(role, _)| *role == Role::Program);
     // What runs a thread has no name in a stripped libc.
     let mut end = frames.len();
@@ -92,7 +92,7 @@ pub(super) fn caller(frames: &[(Role, Arc<Frame>)], clock: Option<Arc<Frame>>) -
         }
     }
     let mut shown = shown.iter().map(|(_, frame)| frame);
-    let Some(first) = shown.next().or(clock.as_ref()) else {
+    let Some(first) = shown.next().or(clock) else {
         return Caller::unknown();
     };
     let next = shown.next();

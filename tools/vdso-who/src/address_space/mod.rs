@@ -191,7 +191,7 @@ impl AddressSpace {
                 }
             }
         }
-        frame::caller(&frames, clock)
+        frame::caller(&frames, clock.as_ref())
     }
 
     /// Returns whether an address is in the vDSO. One without a mapping may be in a vDSO that was

@@ -122,7 +122,8 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
             }
             self.drain();
             self.follow_cpus(&mut clock, now);
-            if clock.is_interval_over(now) {
+            // Records that wait would be counted in the next interval.
+            if clock.is_interval_over(now) && !self.counter.is_behind() {
                 self.report_interval(&report, &mut clock, now);
             }
             self.watch_executed_programs(&mut report)?;
@@ -245,6 +246,7 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
     fn report_interval(&mut self, report: &Report, clock: &mut Clock, now: Instant) {
         let used = self.cpu_time();
         let mut part = report.of_part(now - clock.since, used.saturating_sub(clock.before));
+        part.is_interval = true;
         clock.since = now;
         clock.before = used;
         let observer = self.observer;

@@ -5,10 +5,10 @@ mod json;
 mod svg;
 pub(crate) mod table;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::arguments::Arguments;
 use crate::console;
@@ -57,7 +57,14 @@ impl Format {
 /// Standard output or a file, which is open.
 pub(crate) struct Output {
     format: Format,
-    file: Option<(File, PathBuf)>,
+    file: Option<OpenFile>,
+}
+
+struct OpenFile {
+    file: File,
+    path: PathBuf,
+    /// Whether this program made it.
+    is_new: bool,
 }
 
 impl Output {
@@ -72,34 +79,38 @@ impl Output {
             console::require_output()?;
             return Ok(Self { format, file: None });
         };
+        let is_new = !path.exists();
         let mut options = File::options();
         let opened = options.write(true).create(true).truncate(false).open(&path);
         let file = opened.map_err(|error| not_written(&path, &error))?;
         Ok(Self {
             format,
-            file: Some((file, path)),
+            file: Some(OpenFile { file, path, is_new }),
         })
     }
 
-    /// Writes a report.
+    /// Writes a report. Without a read there is no flame graph, so the verdict is printed.
     pub(crate) fn write(self, report: &Report) -> Result<()> {
-        let text = self.format.text(report)?;
-        match self.file {
-            None => console::print(&text),
-            Some((file, path)) => {
-                let replaced = replace(file, &text, &path);
-                replaced.map_err(|error| not_written(&path, &error))
+        let Some(OpenFile { file, path, is_new }) = self.file else {
+            return console::print(&self.format.text(report)?);
+        };
+        if matches!(self.format, Format::Svg) && report.folded.is_empty() {
+            if is_new {
+                let _ = fs::remove_file(path);
             }
+            return console::print(&table::text(report, console::columns()));
         }
+        let text = self.format.text(report)?;
+        replace(file, &text, &path).map_err(|error| not_written(&path, &error))
     }
 }
 
-fn not_written(path: &std::path::Path, error: &io::Error) -> Error {
+fn not_written(path: &Path, error: &io::Error) -> Error {
     format!("cannot write {}: {error}", path.display()).into()
 }
 
 /// Writes a report in place of what is in the file. The command may have removed the file.
-fn replace(mut file: File, text: &str, path: &std::path::Path) -> io::Result<()> {
+fn replace(mut file: File, text: &str, path: &Path) -> io::Result<()> {
     let is_removed = file.metadata()?.nlink() == 0;
     if is_removed {
         file = File::create(path)?;

@@ -10,30 +10,38 @@ const MOST_CALLERS: usize = 5;
 /// The narrowest column of names.
 const MIN_WIDTH: usize = 24;
 
+/// In fewer columns there are fewer numbers.
+const NARROW: usize = 60;
+
 /// Returns the table in lines of so many columns.
 pub(crate) fn text(report: &Report, columns: usize) -> String {
     let mut table = Table {
         report,
+        is_narrow: columns < NARROW,
         width: 0,
         lines: Vec::new(),
     };
     let title = table.title();
     table.width = columns.saturating_sub(title.len()).max(MIN_WIDTH);
     table.lines.push(wrapped(&verdict(report), columns));
-    if !report.processes.is_empty() {
-        table.lines.push(String::new());
-        table.lines.push(format!("{title}process, caller"));
-        table.rows(title.len());
-    }
-    for note in notes(report) {
-        table.lines.push(String::new());
-        table.lines.push(wrapped(&note, columns));
+    let is_quiet = report.is_interval && report.whole.records == 0;
+    if !is_quiet {
+        if !report.processes.is_empty() {
+            table.lines.push(String::new());
+            table.lines.push(format!("{title}process, caller"));
+            table.rows(title.len());
+        }
+        for note in notes(report) {
+            table.lines.push(String::new());
+            table.lines.push(wrapped(&note, columns));
+        }
     }
     table.lines.join("\n") + "\n"
 }
 
 struct Table<'a> {
     report: &'a Report,
+    is_narrow: bool,
     /// The columns of a name.
     width: usize,
     lines: Vec<String>,
@@ -44,6 +52,8 @@ impl Table<'_> {
     fn title(&self) -> &'static str {
         if self.report.is_exact() {
             "      reads  "
+        } else if self.is_narrow {
+            "  % own     +-  "
         } else {
             " samples   % own     +-   reads/s  "
         }
@@ -60,6 +70,9 @@ impl Table<'_> {
         }
         let percent = cell(amounts.percent, number);
         let error = cell(amounts.percent_error, number);
+        if self.is_narrow {
+            return format!("{percent:>7} {error:>6}  ");
+        }
         let rate = cell(amounts.reads_per_second, estimate);
         format!("{:>8} {percent:>7} {error:>6} {rate:>9}  ", amounts.records)
     }

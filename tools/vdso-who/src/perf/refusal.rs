@@ -17,7 +17,7 @@ pub(crate) fn explain(error: &io::Error, plan: &Plan<'_>) -> Error {
     let is_filtered = proc::status(id(), "Seccomp").as_deref() == Some("2");
     let text = match number {
         libc::EPERM | libc::EACCES | libc::ENOSYS if is_filtered => denied_by_filter(),
-        libc::EPERM | libc::EACCES => denied(),
+        libc::EPERM | libc::EACCES => denied(plan),
         libc::ESRCH if !plan.pids.is_empty() => proc::no_process(plan.pids[0]),
         libc::ENOSPC if plan.is_exact() => {
             "all breakpoints of the CPU are in use: end the debugger, or omit --exact".into()
@@ -46,17 +46,36 @@ pub(crate) fn limited() -> String {
     )
 }
 
-fn paranoid() -> String {
-    let value = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
-    format!("kernel.perf_event_paranoid is {}", value.trim())
+/// Returns the value of kernel.perf_event_paranoid, if it can be read.
+fn paranoid() -> Option<i32> {
+    let value = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?;
+    value.trim().parse().ok()
 }
 
-fn denied() -> String {
-    format!(
-        "perf_event_open(2) is denied ({}): run it as root or with CAP_PERFMON and CAP_SYS_PTRACE, or run `sudo \
-         sysctl kernel.perf_event_paranoid=2` for your own processes, or 0 for --all",
-        paranoid()
-    )
+fn is_paranoid() -> String {
+    match paranoid() {
+        Some(value) => format!("kernel.perf_event_paranoid is {value}"),
+        None => "kernel.perf_event_paranoid cannot be read".into(),
+    }
+}
+
+/// Advises only what is not the case.
+fn denied(plan: &Plan<'_>) -> String {
+    let mut advice = String::from("run it as root or with CAP_PERFMON and CAP_SYS_PTRACE");
+    let value = paranoid().unwrap_or(4);
+    if value > 2 {
+        advice += ", or run `sudo sysctl kernel.perf_event_paranoid=2` for your own processes";
+    }
+    if value > 0 && plan.pids.is_empty() {
+        advice += ", or run `sudo sysctl kernel.perf_event_paranoid=0` for --all";
+    }
+    match plan.pids.first() {
+        Some(pid) if value <= 2 => format!(
+            "perf_event_open(2) is denied for process {pid}, which belongs to {}: {advice}",
+            proc::owner(*pid)
+        ),
+        _ => format!("perf_event_open(2) is denied ({}): {advice}", is_paranoid()),
+    }
 }
 
 fn denied_by_filter() -> String {
@@ -64,6 +83,6 @@ fn denied_by_filter() -> String {
         "perf_event_open(2) is denied, by a seccomp filter or because {}: run it outside of the container, or with \
          `docker run --cap-add PERFMON`. If the filter still denies the call, add `--security-opt \
          seccomp=unconfined`. That removes the whole filter, so do it for the measurement only",
-        paranoid()
+        is_paranoid()
     )
 }

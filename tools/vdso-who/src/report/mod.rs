@@ -67,6 +67,9 @@ pub(crate) struct Report {
     /// Samples that may be in a read or not.
     #[serde(skip)]
     pub(crate) unknown: Unknown,
+    /// Whether it is one of many reports, of an interval.
+    #[serde(skip)]
+    pub(crate) is_interval: bool,
     /// A process whose perf map is older than itself.
     #[serde(skip)]
     pub(crate) stale_map: Option<u32>,

@@ -202,7 +202,7 @@ fn a_file_whose_name_ends_with_svg_gets_a_flame_graph() {
     let has = |function: &str| {
         titles
             .iter()
-            .any(|title| title.starts_with(function) && title.contains(" samples"))
+            .any(|title| title.starts_with(function) && title.contains(" samples in clock reads"))
     };
     assert!(
         has("python3")
@@ -213,13 +213,19 @@ fn a_file_whose_name_ends_with_svg_gets_a_flame_graph() {
         svg.contains("in clock reads") && svg.contains("green: a read in the vDSO"),
         "{svg}"
     );
-    let Some((status, out, error)) = run(&["-o", path.to_str().unwrap(), "true"]) else {
+}
+
+/// Expects the verdict in place of a graph, the status of the command, and no empty file.
+#[test]
+fn without_a_clock_read_there_is_a_verdict_and_no_flame_graph() {
+    let path = target_tmpdir().join("none.SVG");
+    let _ = fs::remove_file(&path);
+    let name = path.to_str().unwrap();
+    let Some((status, out, error)) = run(&["-o", name, "--", "sh", "-c", "exit 3"]) else {
         return;
     };
-    assert!(
-        status == Some(2) && out.is_empty() && error.contains("no clock read was seen"),
-        "{status:?} {error}"
-    );
+    assert_eq!((status, &*error), (Some(3), ""), "{out}");
+    assert!(out.starts_with("process ") && !path.exists(), "{out}");
 }
 
 /// Watches a process with a child that has used 2 s of CPU time, while others start.
@@ -409,6 +415,38 @@ fn an_interrupt_ends_the_measurement_and_prints_what_there_is() {
         json["seconds"].as_f64() < Some(100.0) && json["records"] != 0,
         "{json:#}"
     );
+}
+
+/// Presses the key on a terminal of 40 columns, when there is a table.
+#[test]
+fn the_key_q_ends_top() {
+    const SCRIPT: &str = "\
+import fcntl, os, pty, struct, sys, termios
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], ['vdso-who', 'top'])
+fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack('HHHH', 14, 40, 0, 0))
+shown = b''
+try:
+    while b'all processes ' not in shown and b'perf_event' not in shown: shown += os.read(terminal, 4096)
+    os.write(terminal, b'q')
+    while True: shown += os.read(terminal, 4096)
+except OSError:
+    pass
+sys.stdout.buffer.write(shown)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))";
+    let mut python = Command::new("python3");
+    let Some((status, out, error)) = watched(python.args(["-c", SCRIPT, super::PROGRAM]).output())
+    else {
+        return;
+    };
+    if out.contains("perf_event_open") {
+        return not_run_here(out);
+    }
+    assert_eq!(status, Some(0), "{out}{error}");
+    let fits = |line: &str| line.trim_end().chars().count() <= 40;
+    let screen = out.split("\u{1b}[2J").nth(1).unwrap();
+    assert!(screen.lines().all(fits), "{screen}");
 }
 
 /// Sends SIGTERM, as timeout(1) and systemd do, when the measurement is over.

@@ -116,6 +116,30 @@ fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
     }
 }
 
+/// Prints on terminals of 40 to 200 columns.
+#[test]
+fn a_table_fits_its_terminal_and_an_interval_without_reads_is_one_sentence() {
+    let host = arguments("--all");
+    let mut report = Report::new(&host, None, None);
+    report.system_wide = true;
+    report.finish(found(&[(1, 100, 50), (2, 10, 0)]));
+    for columns in [40, 50, 60, 80, 200] {
+        let text = table::text(&report, columns);
+        let fits = text.lines().all(|line| line.chars().count() <= columns);
+        assert!(fits && text.contains("[unknown]"), "{columns}: {text}");
+        let words: Vec<_> = text.split_whitespace().collect();
+        let has_sentence = words
+            .join(" ")
+            .contains("% of their CPU time in clock reads.");
+        assert!(has_sentence, "{columns}: {text}");
+    }
+    report.finish(found(&[(1, 100, 0)]));
+    assert!(table::text(&report, 80).contains(" a (1)"));
+    report.is_interval = true;
+    let text = table::text(&report, 80);
+    assert_eq!(text.lines().count(), 1, "{text}");
+}
+
 /// Reports hundreds of processes, as of a server that starts a worker for each query.
 #[test]
 fn most_processes_of_one_name_share_a_row() {

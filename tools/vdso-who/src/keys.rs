@@ -1,0 +1,55 @@
+//! The key that ends `top`.
+
+use std::io::{self, IsTerminal as _, Read as _, Stdin};
+use std::sync::Mutex;
+
+use nix::sys::termios::SpecialCharacterIndices::{VMIN, VTIME};
+use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
+use nix::unistd::{getpgrp, tcgetpgrp};
+
+/// A terminal from which keys are read when they are pressed, without being shown.
+pub(crate) struct Keys {
+    input: Stdin,
+    /// What the terminal did before.
+    before: Mutex<Termios>,
+}
+
+impl Keys {
+    /// Takes the terminal of standard input, if there is one. In the background, a change of it
+    /// would stop this program.
+    pub(crate) fn open() -> Option<Self> {
+        let input = io::stdin();
+        if !input.is_terminal() || tcgetpgrp(&input).ok()? != getpgrp() {
+            return None;
+        }
+        let before = tcgetattr(&input).ok()?;
+        let mut now = before.clone();
+        now.local_flags
+            .remove(LocalFlags::ICANON | LocalFlags::ECHO);
+        // A read does not wait.
+        now.control_chars[VMIN as usize] = 0;
+        now.control_chars[VTIME as usize] = 0;
+        tcsetattr(&input, SetArg::TCSANOW, &now).ok()?;
+        Some(Self {
+            input,
+            before: Mutex::new(before),
+        })
+    }
+
+    /// Returns whether `q` was pressed.
+    pub(crate) fn has_quit(&self) -> bool {
+        let mut keys = [0; 16];
+        match self.input.lock().read(&mut keys) {
+            Ok(count) => keys[..count].contains(&b'q'),
+            Err(_) => false,
+        }
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        if let Ok(before) = self.before.lock() {
+            let _ = tcsetattr(&self.input, SetArg::TCSANOW, &before);
+        }
+    }
+}
