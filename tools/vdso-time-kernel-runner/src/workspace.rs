@@ -7,14 +7,21 @@ use std::path::{self, Path, PathBuf};
 use serde_json::Value;
 use xshell::{Cmd, Shell, cmd};
 
-/// Returns cargo's target directory for the package of the working directory.
+use crate::cache;
+
+/// Returns cargo's target directory for the package of the working directory. Where there is no
+/// package, init is built in the cache.
 pub fn target() -> PathBuf {
     let named = env::var_os("CARGO_TARGET_DIR").unwrap_or_default();
     if !named.is_empty() {
         return path::absolute(&named).unwrap_or_else(|_| named.into());
     }
     let directory = metadata(&["--no-deps"])["target_directory"].clone();
-    directory.as_str().unwrap_or("target").into()
+    if let Some(directory) = directory.as_str() {
+        return directory.into();
+    }
+    let cache = cache::directory().unwrap_or_default();
+    cache.join("target")
 }
 
 /// Returns the names of the programs of the package in this directory.

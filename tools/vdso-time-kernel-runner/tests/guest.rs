@@ -78,9 +78,9 @@ fn create(directory: &Path) -> PathBuf {
     package
 }
 
-/// Runs the crate's tests in a guest: those that pass, or one that is ignored. Returns the status
-/// and the output, or records the test as not run.
-fn run(arguments: &[&str], limit: &str) -> Option<(bool, String)> {
+/// Runs the runner, with a guest that no other test of this file uses. Returns whether it succeeded
+/// and its output, or records the test as not run.
+fn run_in(directory: &Path, words: &[&str], limit: &str) -> Option<(bool, String)> {
     if !cfg!(target_arch = "x86_64") {
         not_run_here("the guest is for x86_64");
         return None;
@@ -88,17 +88,10 @@ fn run(arguments: &[&str], limit: &str) -> Option<(bool, String)> {
     if !has_tool("apt-get", &["--version"]) {
         return None;
     }
-    // Both tests build in one directory, one after the other.
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guest");
-    fs::create_dir_all(&directory).unwrap();
-    let lock = File::create(directory.join("lock")).unwrap();
-    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
-    let package = create(&directory);
     let mut command = Command::new(env!("CARGO_BIN_EXE_vdso-time-kernel-runner"));
     command
-        .args(["on", MACHINE, "test", "--test", "ordinary", "--"])
-        .args(arguments)
-        .current_dir(package)
+        .args(words)
+        .current_dir(directory)
         .env_remove("CARGO_TARGET_DIR")
         .env_remove("RUST_TEST_THREADS")
         .env("VDSO_TIME_GUEST_TIMEOUT", limit);
@@ -113,6 +106,19 @@ fn run(arguments: &[&str], limit: &str) -> Option<(bool, String)> {
         return None;
     }
     Some((status.success(), output))
+}
+
+/// Runs the crate's tests in a guest, with these arguments of libtest.
+fn run(arguments: &[&str], limit: &str) -> Option<(bool, String)> {
+    // The tests build in one directory, one after the other.
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guest");
+    fs::create_dir_all(&directory).unwrap();
+    let lock = File::create(directory.join("lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let package = create(&directory);
+    let mut words = vec!["on", MACHINE, "test", "--test", "ordinary", "--"];
+    words.extend(arguments);
+    run_in(&package, &words, limit)
 }
 
 #[test]
@@ -147,4 +153,29 @@ fn a_test_that_uses_all_memory_is_named() {
     assert!(!has_passed, "{output}");
     let error = ": the test uses_all_memory: the kernel killed a process, because the 512 MiB of";
     assert!(output.contains(error), "{output}");
+}
+
+#[test]
+fn a_program_runs_where_there_is_no_package() {
+    let name = format!("no-package-{}", std::process::id());
+    let directory = env::temp_dir().join(name);
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("file"), "").unwrap();
+    // A static program, which the runner fetches for the guest's shell.
+    let home = env::var_os("HOME").unwrap_or_default();
+    let cache = match env::var_os("XDG_CACHE_HOME") {
+        Some(cache) => PathBuf::from(cache),
+        None => Path::new(&home).join(".cache"),
+    };
+    let busybox = cache.join("vdso-time/guest-amd64-7/busybox");
+    let busybox = busybox.to_str().unwrap();
+    let words = ["run", MACHINE, busybox, "ls", "-a"];
+    let result = run_in(&directory, &words, "300");
+    fs::remove_dir_all(&directory).unwrap();
+    if let Some((has_passed, output)) = result {
+        assert!(
+            has_passed && output.starts_with(".\n..\nfile\n"),
+            "{output}"
+        );
+    }
 }
