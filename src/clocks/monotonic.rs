@@ -266,9 +266,9 @@ impl<C> Sub for Instant<C> {
 /// No read is earlier than one that happened before it, in any thread. A clock whose name says
 /// `Unordered`, as in vdso-time-counter, promises that within a thread only.
 ///
-/// The kernel's are [`Monotonic`], [`MonotonicCoarse`] and, on Linux, `MonotonicRaw`,
-/// `Boottime`, `ProcessCpuTime` and `ThreadCpuTime`. They have the same methods without the
-/// trait, so import it only for generic code, and for a clock of your own.
+/// The kernel's are [`Monotonic`], [`MonotonicCoarse`](crate::MonotonicCoarse) and, on Linux,
+/// `MonotonicRaw`, `Boottime`, `ProcessCpuTime` and `ThreadCpuTime`. They have the same methods
+/// without the trait, so import it only for generic code, and for a clock of your own.
 ///
 /// # Examples
 ///

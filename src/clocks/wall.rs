@@ -307,9 +307,9 @@ impl core::error::Error for SystemTimeError {}
 
 /// A clock that can be set, and so can go back: its times are [`SystemTime`]s.
 ///
-/// The kernel's are [`Realtime`], [`RealtimeCoarse`] and, on Linux, `Tai`. They have the same
-/// methods without the trait, so import it only for generic code, and for a clock of your own;
-/// [`MonotonicClock`](crate::MonotonicClock) has an example whose time moves.
+/// The kernel's are [`Realtime`], [`RealtimeCoarse`](crate::RealtimeCoarse) and, on Linux, `Tai`.
+/// They have the same methods without the trait, so import it only for generic code, and for a
+/// clock of your own; [`MonotonicClock`](crate::MonotonicClock) has an example whose time moves.
 ///
 /// # Examples
 ///
