@@ -16,7 +16,7 @@ mod arithmetic {
     use vdso_time::__private::compare;
     use vdso_time::ReadCost::{FunctionCall, SystemCall, Unknown};
 
-    use crate::engine::sample::Burst;
+    use crate::engine::sample::{Burst, Interval};
     use crate::engine::source::Source;
     use crate::engine::status::Unavailable;
     use crate::engine::{segment, state, wall};
@@ -161,19 +161,26 @@ mod arithmetic {
     }
 
     #[test]
-    fn an_offset_is_impossible_if_it_is_beyond_the_noise() {
-        for (offset, is_right) in [
-            (-519, false),
-            (-510, true),
-            (15, true),
-            (520, true),
-            (521, false),
-        ] {
-            assert_eq!(wall::is_possible(offset, [-10, 20]), is_right, "{offset}");
+    fn an_offset_is_kept_within_the_time_of_a_turn_around_the_possible_ones() {
+        let measured = |shortest| Interval {
+            low: -10,
+            high: 20,
+            shortest,
+        };
+        for (offset, is_kept) in [(-61, false), (-60, true), (70, true), (71, false)] {
+            assert_eq!(wall::is_kept(offset, &measured(50), 0), is_kept, "{offset}");
+            assert_eq!(wall::is_kept(offset, &measured(0), 50), is_kept, "{offset}");
         }
-        assert!(
-            wall::is_possible(i64::MIN, [i64::MIN, 0])
-                && wall::is_possible(i64::MAX, [0, i64::MAX])
+        let any = Interval {
+            low: i64::MIN,
+            high: i64::MAX,
+            shortest: u64::MAX,
+        };
+        assert!(wall::is_kept(i64::MIN, &any, 0) && wall::is_kept(i64::MAX, &any, 0));
+        // The middle, unless each turn was interrupted.
+        assert_eq!(
+            (wall::best(&measured(30), 30), wall::best(&measured(30), 29)),
+            (5, -10)
         );
     }
 
@@ -202,6 +209,7 @@ mod arithmetic {
 mod counter {
     mod accuracy;
     mod calibration;
+    mod guarantees;
     mod hostile;
     mod namespaces;
     mod paravirtual;

@@ -93,10 +93,11 @@ clock! {
 clock! {
     /// `CLOCK_REALTIME`, read from the counter after all earlier instructions.
     ///
-    /// It is the monotonic clock of this crate plus an offset, which is measured once, to about 5
-    /// ns. So it goes back only if `CLOCK_REALTIME` does, except as [Order](super#order) says. If
-    /// that is set, or a leap second sets it back (`STA_INS`), the next segment follows, at most 17
-    /// ms later. A step of less than 1 us might not be followed.
+    /// It is the monotonic clock of this crate plus an offset, which is measured once, to a fraction
+    /// of a read of the kernel's clocks: to about 5 ns where that takes 25 ns. So it goes back only
+    /// if `CLOCK_REALTIME` does, except as [Order](super#order) says. If that is set, or a leap
+    /// second sets it back (`STA_INS`), the next segment follows, at most 17 ms later. A step that is
+    /// shorter than some reads of the kernel's clocks, usually 200 ns, might not be followed.
     ///
     /// # Examples
     ///
@@ -163,13 +164,12 @@ impl CounterRealtime {
     /// The sandbox's error, if it denies every way to read the clock.
     pub fn of(instant: impl Into<Instant>) -> Result<SystemTime<Self>, Errno> {
         let instant: Instant = instant.into();
-        let offset = match CLOCK.offset() {
-            Some(offset) => offset,
+        let offset = if let Some(offset) = CLOCK.offset() {
+            offset
+        } else {
             // For the error of a sandbox.
-            None => {
-                let realtime = kernel_nanos(ClockId::REALTIME)?;
-                realtime.saturating_sub(kernel_nanos(ClockId::MONOTONIC)?)
-            }
+            let realtime = kernel_nanos(ClockId::REALTIME)?;
+            realtime.saturating_sub(kernel_nanos(ClockId::MONOTONIC)?)
         };
         Ok(SystemTime::from_clock_nanos(
             instant.as_nanos().saturating_add(offset).into(),

@@ -84,7 +84,7 @@ pub fn prepare_for_sandbox() -> Status {
 /// After this call the counter is used there as well, while the hypervisor's page says that the
 /// counters of all CPUs agree. That is a verdict of the instant: the vDSO looks at it at each read,
 /// this clock when a segment ends. So a move, a restore, a stop or an added CPU can make a read
-/// wrong for up to 17 ms: see [Under a hypervisor](super#under-a-hypervisor).
+/// wrong until then: the [table](super#what-makes-a-read-wrong) says by how much and for how long.
 ///
 /// It changes nothing under other clock sources.
 ///

@@ -73,7 +73,7 @@ fn live(witness: &Witness, event: Event) {
             world.set_slew(ppb);
         }
         Event::Suspend(millis, jumps) => {
-            disrupt(&|| world.suspend(u128::from(millis) * MILLI, jumps))
+            disrupt(&|| world.suspend(u128::from(millis) * MILLI, jumps));
         }
         Event::Migrate(part) => {
             let hertz = witness.machine.hertz / 100 * part;
@@ -240,6 +240,10 @@ fn a_constant_rate_is_measured_to_10_ppm_and_followed_to_30_ns() {
             if machine.interrupts == 0 {
                 assert_eq!(world.detections.get(), 1, "the clocks were suspect");
                 assert_eq!(statistics(clock).calibrations, 1);
+                assert_eq!(
+                    (statistics(clock).steps, statistics(clock).wall_steps),
+                    (0, 0)
+                );
                 // An undisturbed read of both clocks measures the error.
                 let reads = world.kernel_reads.get();
                 assert!(bound(clock) > 0);

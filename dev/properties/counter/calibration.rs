@@ -86,6 +86,10 @@ fn after_a_move_to_a_host_with_another_rate_the_counter_is_measured_again() {
             witness.tolerate(true, 8 * SEGMENT + 4 * CALIBRATION);
             assert_eq!(witness.settled(), Status::Used);
             witness.assert_frequency(hertz, hertz / 100);
+            assert!(
+                statistics(&witness.clock).steps > 0,
+                "the move is not counted"
+            );
         },
     );
 }

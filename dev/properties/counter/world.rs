@@ -1,4 +1,4 @@
-//! A simulated machine: a counter, kernel clocks that NTP, suspends and people change, and reads
+//! A simulated machine: a counter, kernel clocks that NTP, suspends and programs change, and reads
 //! that take time and are interrupted.
 
 use std::cell::Cell;
@@ -106,6 +106,9 @@ pub(crate) struct World {
     kept: Cell<(u128, u128)>,
     /// `CLOCK_MONOTONIC_RAW` minus the time, in picoseconds.
     raw: Cell<i128>,
+    /// How far the counter of this CPU, and the kernel's clocks on it, are ahead, in picoseconds.
+    pub(crate) counter_lead: Cell<u128>,
+    pub(crate) clock_lead: Cell<u128>,
     /// The kernel's lead per second, in nanoseconds.
     ppb: Cell<i64>,
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`.
@@ -166,6 +169,16 @@ impl World {
         (x ^ (x >> 31)) % below
     }
 
+    /// Returns the nanoseconds since the machine was started.
+    pub(crate) fn elapsed(&self) -> u128 {
+        self.now.get() / NANO
+    }
+
+    /// Returns the counter's rate.
+    pub(crate) fn hertz(&self) -> u64 {
+        self.machine.get().hertz
+    }
+
     pub(crate) fn pass(&self, picos: u128) {
         add(&self.now, picos);
     }
@@ -186,7 +199,8 @@ impl World {
 
     pub(crate) fn counter(&self) -> u64 {
         let (since, ticks) = self.counted.get();
-        let passed = (self.now.get() - since) * u128::from(self.machine.get().hertz) / SECOND;
+        let passed = self.now.get() + self.counter_lead.get() - since;
+        let passed = passed * u128::from(self.machine.get().hertz) / SECOND;
         ticks.wrapping_add(passed as u64)
     }
 
@@ -196,7 +210,7 @@ impl World {
 
     fn kernel_picos(&self) -> u128 {
         let (since, picos) = self.kept.get();
-        let passed = self.now.get() - since;
+        let passed = self.now.get() + self.clock_lead.get() - since;
         picos
             + passed
                 .saturating_add_signed(passed as i128 * i128::from(self.ppb.get()) / 1_000_000_000)
@@ -247,7 +261,13 @@ impl World {
         self.machine.set(self.machine.get().with_rate(hertz));
     }
 
-    /// Steps the wall clock, as somebody who sets it or a leap second does.
+    /// Moves the virtual machine to a host whose counter is ahead by so many nanoseconds.
+    pub(crate) fn step_counter(&self, nanos: i64) {
+        let ticks = i128::from(nanos) * i128::from(self.machine.get().hertz) / 1_000_000_000;
+        self.set_counter(self.counter().wrapping_add_signed(ticks as i64));
+    }
+
+    /// Steps the wall clock, as settimeofday(2) or a leap second does.
     pub(crate) fn step(&self, nanos: i64) {
         add(&self.offset, nanos);
     }

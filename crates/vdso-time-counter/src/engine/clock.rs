@@ -45,10 +45,10 @@ use super::segment::{self, Segment};
 use super::source::Source;
 use super::state::{
     ClockState, OLD, Phase, WALL, WORDS, Words, fresh, is_before_check, is_off, is_sparse,
-    may_be_sparse, offset_of, realtime_after,
+    may_be_sparse, offset_of, realtime_after, turn_of,
 };
 use super::status::{State, Statistics, Status, Unavailable};
-use super::step::Step;
+use super::transition::{Found, Transition};
 use super::view::{View, covering};
 use super::wall;
 
@@ -63,6 +63,10 @@ const MAX_LEAD: u64 = 4 * segment::LONGEST;
 /// 1 ms. Of two reads without a segment in force that come within this time, the second one makes a
 /// segment.
 const SOON: u64 = 1_000_000;
+
+/// The least time of a turn that a read of the wall clock expects, in nanoseconds. If the kernel's
+/// clocks differ by more, it measures their offset exactly.
+const SHORTEST_TURN: u64 = 500;
 
 /// The longest time for which [`CounterClock::prepare_for_sandbox`] reads, in nanoseconds. A
 /// calibration takes 11 ms, and more on a busy machine.
@@ -170,23 +174,30 @@ impl<S: Source> CounterClock<S> {
         if let Some(time) = self.unavailable(Source::realtime, monotonic) {
             return Some(time);
         }
-        let SlowAnswer {
-            nanos,
-            offset,
-            asked,
-        } = self.sparse().or_else(|| self.updating())?;
-        let Some(now) = asked else {
-            return Some((nanos as i64).wrapping_add(offset));
-        };
-        // Without a segment, nobody else looks whether the clock was set.
-        let realtime = self.source.realtime()?;
-        let step = realtime.wrapping_sub(now as i64).wrapping_sub(offset);
-        let is_usual = (-wall::NOISE..=2 * wall::NOISE).contains(&step);
-        Some((nanos as i64).wrapping_add(if is_usual {
-            offset
+        let answer = if let Some(answer) = self.sparse() {
+            answer
         } else {
-            self.follow_step()?
-        }))
+            self.updating()?
+        };
+        let nanos = answer.nanos as i64;
+        let Some(now) = answer.asked else {
+            return Some(nanos.wrapping_add(answer.offset));
+        };
+        // Without a segment, this read must find out whether the clock was set.
+        let realtime = self.source.realtime()?;
+        if answer.is_off {
+            // As the reads without the counter before it. With the offset, a step of less than its
+            // error would be taken back.
+            return Some(realtime);
+        }
+        let step = realtime
+            .wrapping_sub(now as i64)
+            .wrapping_sub(answer.offset);
+        let turn = answer.turn.clamp(SHORTEST_TURN, OLD) as i64;
+        if (-turn..=2 * turn).contains(&step) {
+            return Some(nanos.wrapping_add(answer.offset));
+        }
+        Some(nanos.wrapping_add(self.follow_step()?))
     }
 
     /// Measures the offset, and publishes it if the wall clock was set. Returns the offset that
@@ -203,9 +214,12 @@ impl<S: Source> CounterClock<S> {
             ticks,
             ..
         } = self.view();
-        let offset = wall::offset(&self.source, state.offset)?;
+        let turn = state.turn();
+        let possible = wall::measure(&self.source)?;
+        let is_kept = wall::is_kept(state.offset, &possible, turn);
+        let offset = wall::best(&possible, turn);
         // An update would drop the previous segment, which is in force until this one begins.
-        if offset == state.offset || state.segment.begins_after(ticks) {
+        if is_kept || state.segment.begins_soon(ticks) {
             return Some(state.offset);
         }
         let stepped = ClockState { offset, ..state };
@@ -244,21 +258,29 @@ impl<S: Source> CounterClock<S> {
     /// jumped, so the vDSO's answer must agree.
     #[inline]
     fn sparse(&self) -> Option<SlowAnswer> {
-        let (now, offset) = self.latch.read(|_, [words, _]| {
-            let now =
-                may_be_sparse(words, || self.source.ticks()).then(|| self.source.monotonic())??;
-            is_sparse(words, now).then(|| (now, offset_of(words)))
+        let answer = self.latch.read(|_, [words, _]| {
+            if !may_be_sparse(words, || self.source.ticks()) {
+                return None;
+            }
+            let now = self.source.monotonic()?;
+            if !is_sparse(words, now) {
+                return None;
+            }
+            Some(SlowAnswer {
+                nanos: now,
+                offset: offset_of(words),
+                turn: turn_of(words),
+                asked: Some(now),
+                is_off: false,
+            })
         })?;
+        let now = answer.nanos;
         let high_water = self.high_water.get();
         if !is_long_after(now, high_water) || !self.high_water.replace(high_water, now) {
             return None;
         }
         count(&self.vdso_reads);
-        Some(SlowAnswer {
-            nanos: now,
-            offset,
-            asked: Some(now),
-        })
+        Some(answer)
     }
 
     #[cold]
@@ -276,24 +298,31 @@ impl<S: Source> CounterClock<S> {
             return Some(SlowAnswer {
                 nanos: nanos.max(self.high_water.get()),
                 offset,
+                turn: 0,
                 asked: None,
+                is_off: false,
             });
         }
         let (now, answer) = self.ask_kernel(&view.state, view.ticks)?;
         let is_soon = !is_long_after(now, self.high_water.get());
         // Before the update, whose segment may begin earlier than this answer.
         let answer = self.high_water.raise(answer);
-        // A segment removes a lead. Without it the time would stand still.
-        if !view.state.segment.begins_after(view.ticks)
+        let mut is_off = view.state.is_off();
+        // A segment removes a lead. Without it the time would stand still. If the counter was set
+        // back, the segment must not come into force again.
+        if !view.state.segment.begins_soon(view.ticks)
             && self.update(&mut view, now, is_soon || answer > now)
         {
             offset = view.state.offset;
+            is_off = view.state.is_off();
         }
         count(&self.vdso_reads);
         Some(SlowAnswer {
             nanos: answer,
             offset,
+            turn: view.state.turn(),
             asked: Some(now),
+            is_off,
         })
     }
 
@@ -328,13 +357,7 @@ impl<S: Source> CounterClock<S> {
     /// earlier than previous answers, unless the process entered another time namespace.
     fn ask_kernel(&self, state: &ClockState, ticks: u64) -> Option<(u64, u64)> {
         let high_water = self.high_water.get();
-        // Before the segment's first tick, this CPU's counter is behind the writer's.
-        let is_before = state.segment.begins_after(ticks);
-        let held = if is_before {
-            state.segment.nanos
-        } else {
-            state.segment.end_nanos()
-        };
+        let held = state.segment.held(ticks);
         // Read last, so that both are ahead of it by `MAX_LEAD` at most.
         let now = self.source.monotonic()?;
         if is_foreign(high_water, now) {
@@ -353,42 +376,37 @@ impl<S: Source> CounterClock<S> {
         let View {
             version,
             ref mut state,
+            ticks,
             segment,
-            ..
         } = *view;
         if version.has_writer() {
             return false;
         }
-        let mut step = Step {
+        let mut transition = Transition {
             source: &self.source,
             state,
             now,
             is_wanted,
             may_check: !self.forbids_system_calls.load(Relaxed),
-            found_step: false,
-            found_wall_step: false,
+            found: Found::default(),
         };
-        if step.next_state().is_none() {
+        if transition.next_state().is_none() {
             return false;
         }
-        let found_step = step.found_step;
-        let found_wall_step = step.found_wall_step;
+        let found = transition.found;
         if state.phase != Phase::Running && segment.is_none() {
-            let end = state.segment.end_nanos();
-            let is_over = state.phase == Phase::Off && end <= now;
-            state.segment = Segment::empty(if is_over || is_foreign(end, now) {
-                0
-            } else {
-                end
-            });
+            let held = state.segment.held(ticks);
+            let is_over = state.phase == Phase::Off && held <= now;
+            let is_forgotten = is_over || is_foreign(held, now);
+            state.segment = Segment::empty(if is_forgotten { 0 } else { held });
         }
         if !self.latch.update(version, &state.to_words()) {
             return false;
         }
-        if found_step {
+        if found.step {
             count(&self.steps);
         }
-        if found_wall_step {
+        if found.wall_step {
             count(&self.wall_steps);
         }
         true
@@ -433,7 +451,13 @@ impl<S: Source> CounterClock<S> {
             return Some(state.offset);
         }
         self.slow_realtime()?; // makes segments, which a program that only converts needs
-        wall::offset(&self.source, self.load().offset)
+        let state = self.load();
+        let turn = state.turn();
+        let possible = wall::measure(&self.source)?;
+        if wall::is_kept(state.offset, &possible, turn) {
+            return Some(state.offset);
+        }
+        Some(wall::best(&possible, turn))
     }
 
     /// Returns why the counter will not be used: by the kernel, or by the rate that was measured.
@@ -485,10 +509,16 @@ impl<S: Source> CounterClock<S> {
     }
 }
 
-/// The answer of a slow read: the monotonic time, the offset of the wall clock that reads by the
-/// segment have, and the kernel's time, if no segment covers the tick.
+/// The answer of a slow read.
 struct SlowAnswer {
+    /// The monotonic time.
     nanos: u64,
+    /// The offset of the wall clock that reads by the segment have.
     offset: i64,
+    /// [`ClockState::turn`].
+    turn: u64,
+    /// The kernel's time, if no segment covers the tick.
     asked: Option<u64>,
+    /// Whether the counter is unavailable, and no segment is in force.
+    is_off: bool,
 }

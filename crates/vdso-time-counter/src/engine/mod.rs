@@ -1,4 +1,4 @@
-//! The clock as pure code over a [`Source`](source::Source). Tests compile this folder again, for
+//! The clock as pure code over a [`Source`](source::Source). Tests compile this directory again, for
 //! simulated machines.
 
 pub(crate) mod clock;
@@ -9,6 +9,6 @@ pub(crate) mod segment;
 pub(crate) mod source;
 pub(crate) mod state;
 pub(crate) mod status;
-pub(crate) mod step;
+pub(crate) mod transition;
 pub(crate) mod view;
 pub(crate) mod wall;

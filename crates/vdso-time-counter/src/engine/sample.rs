@@ -82,36 +82,61 @@ impl Burst {
     }
 }
 
-/// Returns the least and the greatest possible value of a clock of the kernel minus the monotonic
-/// one, by `turns` alternate reads.
-///
-/// Each read of the clock is about halfway between two reads of the monotonic clock, so the truth
-/// is about in the middle. An earlier version kept the end of the interval that was nearer to the
-/// old offset, and was 41 ns late: a read takes time, so the two ends never meet.
-pub(crate) fn offset_to<S: Source>(
-    source: &S,
-    turns: u32,
-    read: impl Fn(&S) -> Option<i64>,
-) -> Option<[i64; 2]> {
-    let mut possible = [i64::MIN, i64::MAX];
-    let mut before = source.monotonic()?;
-    for _ in 0..turns {
-        let time = read(source)?;
-        let after = source.monotonic()?;
-        let now = [after, before].map(|monotonic| time.wrapping_sub(monotonic as i64));
-        let narrowed = [possible[0].max(now[0]), possible[1].min(now[1])];
-        // Otherwise somebody set the clock between two turns.
-        possible = if narrowed[0] <= narrowed[1] {
-            narrowed
-        } else {
-            now
-        };
-        before = after;
-    }
-    Some(possible)
+/// The possible values of a clock of the kernel minus the monotonic one, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Interval {
+    pub(crate) low: i64,
+    pub(crate) high: i64,
+    /// The time of the shortest turn.
+    pub(crate) shortest: u64,
 }
 
-/// Returns the middle of the possible offsets.
-pub(crate) fn middle([low, high]: [i64; 2]) -> i64 {
-    low.wrapping_add(high.wrapping_sub(low) / 2)
+impl Interval {
+    /// Measures it in some turns, by alternate reads.
+    ///
+    /// Each read of the clock is about halfway between two reads of the monotonic clock, so the
+    /// truth is about in the middle. An earlier version kept the end of the interval that was nearer
+    /// to the old offset, and was 41 ns late: a read takes time, so the two ends never meet.
+    pub(crate) fn measure<S: Source>(
+        source: &S,
+        turns: u32,
+        read: impl Fn(&S) -> Option<i64>,
+    ) -> Option<Self> {
+        let mut before = source.monotonic()?;
+        let mut possible: Option<Self> = None;
+        for _ in 0..turns {
+            let time = read(source)?;
+            let after = source.monotonic()?;
+            let turn = Self {
+                low: time.wrapping_sub(after as i64),
+                high: time.wrapping_sub(before as i64),
+                shortest: after.wrapping_sub(before),
+            };
+            possible = Some(match possible {
+                Some(possible) => possible.narrowed(turn),
+                None => turn,
+            });
+            before = after;
+        }
+        possible
+    }
+
+    /// Returns what is possible after one more turn.
+    fn narrowed(self, turn: Self) -> Self {
+        let both = Self {
+            low: self.low.max(turn.low),
+            high: self.high.min(turn.high),
+            shortest: self.shortest.min(turn.shortest),
+        };
+        // Otherwise the clock was set between two turns.
+        if both.low <= both.high { both } else { turn }
+    }
+
+    pub(crate) fn width(&self) -> u64 {
+        self.high.abs_diff(self.low)
+    }
+
+    pub(crate) fn middle(&self) -> i64 {
+        self.low.wrapping_add(self.high.wrapping_sub(self.low) / 2)
+    }
 }

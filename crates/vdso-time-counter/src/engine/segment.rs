@@ -20,6 +20,10 @@ const SLEW_SHIFT: u32 = 2;
 /// The next segment is due in the last 1/256 of a segment. Reads are slow from then on.
 const DUE_SHIFT: u32 = 8;
 
+/// A segment is still used in its last 1/128 when the next one is made: from the sample on, and by
+/// CPUs whose counter is behind the writer's by up to as much.
+const LAST_SHIFT: u32 = DUE_SHIFT - 1;
+
 /// A linear piece of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
@@ -62,6 +66,17 @@ impl Segment {
         self.time(self.end())
     }
 
+    /// Returns the latest time that a read of this segment can have returned, given a later tick or
+    /// one before the first. Before that, this CPU's counter is behind the writer's, or the counter
+    /// was set back.
+    pub(crate) fn held(&self, ticks: u64) -> u64 {
+        if self.begins_after(ticks) {
+            self.nanos
+        } else {
+            self.end_nanos()
+        }
+    }
+
     pub(crate) fn end(&self) -> u64 {
         self.start.wrapping_add(self.span)
     }
@@ -69,6 +84,18 @@ impl Segment {
     /// Returns whether the tick is before the segment's first one, by at most a span.
     pub(crate) fn begins_after(&self, ticks: u64) -> bool {
         self.start.wrapping_sub(ticks).wrapping_sub(1) < self.span
+    }
+
+    /// Returns whether the segment begins in 1/128 of its span or less. A tick that is earlier is
+    /// one of a counter that was set back.
+    pub(crate) fn begins_soon(&self, ticks: u64) -> bool {
+        self.start.wrapping_sub(ticks).wrapping_sub(1) < self.span >> LAST_SHIFT
+    }
+
+    /// Returns whether the segment covers the tick and ends in 1/128 of its span or less.
+    pub(crate) fn ends_soon(&self, ticks: u64) -> bool {
+        let left = self.end().wrapping_sub(ticks);
+        left.wrapping_sub(1) < self.span >> LAST_SHIFT
     }
 
     /// Returns the number of ticks, from the first, in which the next segment is not yet due.

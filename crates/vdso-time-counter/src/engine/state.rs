@@ -113,9 +113,21 @@ impl ClockState {
         })
     }
 
+    /// Returns whether the counter is unavailable, and the last segment has ended.
+    pub(crate) fn is_off(&self) -> bool {
+        self.phase == Phase::Off && self.segment.span == 0 && self.segment.nanos == 0
+    }
+
     /// Returns whether the offset of the wall clock was measured.
     pub(crate) fn has_offset(&self) -> bool {
         self.phase != Phase::Idle || self.calibrations > 0
+    }
+
+    /// Returns the nanoseconds that an undisturbed read of two of the kernel's clocks takes at most,
+    /// or 0 if the rate is not known.
+    pub(crate) fn turn(&self) -> u64 {
+        let ticks = self.cost.saturating_add(1).saturating_mul(3);
+        segment::long_nanos(ticks, self.base_rate)
     }
 
     /// Returns the statistics that the state has. The clock counts the others.
@@ -144,8 +156,11 @@ impl ClockState {
         } else {
             segment.span
         };
-        let is_off = self.phase == Phase::Off && used == 0 && segment.nanos == 0;
-        let rate = if is_off { NOT_USED } else { segment.rate };
+        let rate = if self.is_off() {
+            NOT_USED
+        } else {
+            segment.rate
+        };
         let reason = self.unavailable.map_or(0, |reason| reason as u8 + 1);
         let progress = u32::from_le_bytes([self.phase as u8, self.spoilt, self.unsteady, reason]);
         [
@@ -297,6 +312,13 @@ fn wall(word: u64) -> Timespec {
 #[inline]
 fn offset(wall_word: u64, nanos: u64) -> i64 {
     (wall(wall_word).as_nanos() as i64).wrapping_sub(nanos as i64)
+}
+
+/// Returns [`ClockState::turn`], by the segment's rate.
+#[inline]
+pub(crate) fn turn_of(words: &Words) -> u64 {
+    let (_, cost) = split(words[PROGRESS].load());
+    segment::nanos(3 * (u64::from(cost) + 1), words[RATE].load())
 }
 
 #[inline]

@@ -81,6 +81,10 @@ impl View {
 
 /// Returns the segment that covers a tick: the current one, or the previous one if the current one
 /// has not begun and no writer replaces the previous one.
+///
+/// The writer read the counter when the previous segment was ending. So a much earlier tick of that
+/// segment is one of a counter that was set back, and the vDSO answers. Otherwise the time would go
+/// back by up to two segments.
 pub(crate) fn covering(
     ticks: u64,
     version: Version,
@@ -90,7 +94,9 @@ pub(crate) fn covering(
     if !current.begins_after(ticks) {
         return current.covering(ticks);
     }
-    (!version.has_writer())
-        .then(|| segment_of(earlier))?
-        .covering(ticks)
+    if version.has_writer() {
+        return None;
+    }
+    let previous = segment_of(earlier);
+    previous.ends_soon(ticks).then_some(previous)
 }

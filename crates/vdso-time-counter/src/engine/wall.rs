@@ -1,34 +1,43 @@
 //! The wall clock: the monotonic clock plus an *offset*, which the state keeps.
 //!
-//! The offset of the kernel's two clocks is constant until somebody sets the clock, a leap second
-//! comes, the system resumes, or the process enters another time namespace. So it is measured once
-//! and kept: another measurement would move the wall clock by its error.
+//! The offset of the kernel's two clocks is constant until the clock is set, a leap second comes,
+//! the system resumes, or the process enters another time namespace. So it is measured once and
+//! kept: another measurement would move the wall clock by its error.
+//!
+//! A measurement is an interval that has the offset for certain. Its width is about the time of a
+//! *turn*, a read of each of the two clocks, so nothing here is a number of nanoseconds: where a
+//! read takes 600 ns, as in an emulator, a fixed limit of 1 us took each measurement for a disturbed
+//! one, and the wall clock was 545 ns late for the life of the process.
 
-use super::sample::{middle, offset_to};
+use super::sample::Interval;
 use super::source::Source;
 
 /// The turns of a measurement, which takes a microsecond.
 const TURNS: u32 = 16;
-/// A smaller difference of two offsets, in nanoseconds, can be an error of the measurements.
-pub(crate) const NOISE: i64 = 500;
 
-/// Measures the offset. Returns the old one if it is possible.
-pub(crate) fn offset<S: Source>(source: &S, old: i64) -> Option<i64> {
-    let possible = offset_to(source, TURNS, S::realtime)?;
-    let [low, high] = possible;
-    if is_possible(old, possible) {
-        return Some(old);
-    }
-    // If each turn was interrupted, the middle can be far from the truth. Then the least possible
-    // offset is safe: a later one moves the wall clock forward.
-    Some(if high.saturating_sub(low) > 2 * NOISE {
-        low
-    } else {
-        middle(possible)
-    })
+/// Measures the possible offsets.
+pub(crate) fn measure<S: Source>(source: &S) -> Option<Interval> {
+    Interval::measure(source, TURNS, S::realtime)
 }
 
-/// Returns whether an offset can be in the interval, but for an error of the measurement.
-pub(crate) fn is_possible(offset: i64, [low, high]: [i64; 2]) -> bool {
-    (low.saturating_sub(NOISE)..=high.saturating_add(NOISE)).contains(&offset)
+/// Returns whether the clock can still have an offset that was measured before.
+///
+/// `turn` is the time of an undisturbed turn at most, or 0 if it is not known. The error of a
+/// measurement is smaller.
+pub(crate) fn is_kept(old: i64, possible: &Interval, turn: u64) -> bool {
+    let error = possible.shortest.max(turn);
+    (possible.low.saturating_sub_unsigned(error)..=possible.high.saturating_add_unsigned(error))
+        .contains(&old)
+}
+
+/// Returns the best offset in the interval, without regard to an earlier one.
+///
+/// If each turn was interrupted, the middle can be far from the truth. Then the least possible
+/// offset is safe, because a later one moves the wall clock forward.
+pub(crate) fn best(possible: &Interval, turn: u64) -> i64 {
+    if possible.width() > turn {
+        possible.low
+    } else {
+        possible.middle()
+    }
 }

@@ -1,6 +1,6 @@
-//! [`Step`]: makes the next state: one of the calibration, the next segment, or none.
+//! [`Transition`]: makes the next state: one of the calibration, the next segment, or none.
 
-use super::sample::{Burst, Sample, middle, offset_to};
+use super::sample::{Burst, Interval, Sample};
 use super::segment::{self, Rate, Segment};
 use super::source::Source;
 use super::state::{ClockState, LONGEST_RETRY, OLD, Phase};
@@ -30,7 +30,7 @@ const UNSTEADY: u8 = 100;
 
 /// One change of the state, and its inputs. Most methods change the state, and return `None` if it
 /// must not be published.
-pub(crate) struct Step<'a, S> {
+pub(crate) struct Transition<'a, S> {
     pub(crate) source: &'a S,
     pub(crate) state: &'a mut ClockState,
     /// The time of the segment in force, or else the kernel's.
@@ -39,13 +39,19 @@ pub(crate) struct Step<'a, S> {
     pub(crate) is_wanted: bool,
     /// Whether system calls are permitted.
     pub(crate) may_check: bool,
-    /// Whether the change found a jump of the kernel's clock or of the counter.
-    pub(crate) found_step: bool,
-    /// Whether it found that the wall clock was set.
-    pub(crate) found_wall_step: bool,
+    pub(crate) found: Found,
 }
 
-impl<S: Source> Step<'_, S> {
+/// What a change of the state found, for the statistics.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Found {
+    /// A jump of the kernel's clock or of the counter.
+    pub(crate) step: bool,
+    /// The wall clock was set.
+    pub(crate) wall_step: bool,
+}
+
+impl<S: Source> Transition<'_, S> {
     /// Makes the next state, if one is due.
     #[inline]
     pub(crate) fn next_state(&mut self) -> Option<()> {
@@ -132,7 +138,11 @@ impl<S: Source> Step<'_, S> {
     #[cold]
     #[inline(never)]
     fn begin(&mut self) -> Option<()> {
-        self.measure_offset()?;
+        if self.state.phase == Phase::Off {
+            self.measure_exact_offset()?;
+        } else {
+            self.measure_offset()?;
+        }
         let Self {
             source, state, now, ..
         } = self;
@@ -146,17 +156,39 @@ impl<S: Source> Step<'_, S> {
 
     /// Measures the offset of the wall clock. The old one stays if it is possible.
     fn measure_offset(&mut self) -> Option<()> {
-        let offset = wall::offset(self.source, self.state.offset)?;
-        self.set_offset(offset);
+        let possible = wall::measure(self.source)?;
+        if !self.keeps_offset(&possible) {
+            self.state.offset = wall::best(&possible, self.state.turn());
+        }
         Some(())
     }
 
-    #[inline]
-    fn set_offset(&mut self, offset: i64) {
-        if offset != self.state.offset {
-            self.found_wall_step |= self.state.has_offset();
-            self.state.offset = offset;
+    /// Returns whether the wall clock was not set, according to a measurement.
+    fn keeps_offset(&mut self, possible: &Interval) -> bool {
+        let is_kept = wall::is_kept(self.state.offset, possible, self.state.turn());
+        self.found.wall_step |= !is_kept && self.state.has_offset();
+        is_kept
+    }
+
+    /// Measures the offset of the wall clock anew, where reads returned the kernel's time.
+    fn measure_exact_offset(&mut self) -> Option<()> {
+        let possible = wall::measure(self.source)?;
+        self.keeps_offset(&possible);
+        self.state.offset = wall::best(&possible, self.state.turn());
+        Some(())
+    }
+
+    /// Measures the offset of the wall clock once the time of a turn is known. The clock is moved
+    /// forward at most, unless it was set.
+    fn refine_offset(&mut self) -> Option<()> {
+        let possible = wall::measure(self.source)?;
+        let best = wall::best(&possible, self.state.turn());
+        if self.keeps_offset(&possible) {
+            self.state.offset = self.state.offset.max(best);
+        } else {
+            self.state.offset = best;
         }
+        Some(())
     }
 
     /// Returns the rate from the state's sample to this one.
@@ -168,9 +200,11 @@ impl<S: Source> Step<'_, S> {
 
     /// Returns `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC`. It may take system calls.
     fn raw_offset(&self) -> Option<i64> {
-        self.may_check
-            .then(|| offset_to(self.source, 4, S::raw))?
-            .map(middle)
+        if !self.may_check {
+            return None;
+        }
+        let possible = Interval::measure(self.source, 4, S::raw)?;
+        Some(possible.middle())
     }
 
     fn baseline(&mut self) -> Option<()> {
@@ -218,8 +252,9 @@ impl<S: Source> Step<'_, S> {
         if burst.cost > self.suspect_cost(state.cost) {
             return self.restart(0); // something disturbed every sample of a burst
         }
-        self.measure_offset()?;
         let cost = burst.cost.min(state.cost);
+        self.state.cost = cost;
+        self.refine_offset()?;
         let Sample {
             ticks: start,
             nanos,
@@ -254,6 +289,7 @@ impl<S: Source> Step<'_, S> {
             usual + usual / 8 + 1,
         )?;
         let offset = self.offset_at(burst.sample)?;
+        let is_wall_step = offset != self.state.offset;
         // The vDSO now enters the kernel, or the CPU is slower.
         let is_suspect = burst.cost > self.suspect_cost(usual);
         if is_suspect || (self.may_check && self.now.wrapping_sub(self.state.checked) > RECHECK) {
@@ -269,10 +305,11 @@ impl<S: Source> Step<'_, S> {
         };
         let mut next = *self.state;
         if let Err(divergence) = follow(&mut next, burst.sample, cost) {
-            return self.diverged(divergence);
+            return self.diverged(&divergence);
         }
         *self.state = next;
-        self.set_offset(offset);
+        self.found.wall_step |= is_wall_step;
+        self.state.offset = offset;
         self.state.sampled = burst.sample;
         self.state.cost = cost;
         Some(())
@@ -280,8 +317,8 @@ impl<S: Source> Step<'_, S> {
 
     /// Measures the counter again.
     #[cold]
-    fn diverged(&mut self, divergence: Divergence) -> Option<()> {
-        self.found_step = true;
+    fn diverged(&mut self, divergence: &Divergence) -> Option<()> {
+        self.found.step = true;
         match divergence {
             Divergence::Slew => self.begin(),
             Divergence::Jump => match self.detect() {
@@ -309,18 +346,25 @@ impl<S: Source> Step<'_, S> {
     /// Returns the offset of the wall clock: the old one, unless the clock was set.
     #[inline]
     fn offset_at(&self, sample: Sample) -> Option<i64> {
-        let ClockState {
-            offset, base_rate, ..
-        } = *self.state;
+        let offset = self.state.offset;
+        let turn = self.state.turn();
         let realtime = self.source.realtime()?;
-        let passed = self.source.ticks_ordered().wrapping_sub(sample.ticks);
+        let ticks = self.source.ticks_ordered().wrapping_sub(sample.ticks);
+        let passed = segment::long_nanos(ticks, self.state.base_rate);
         let high = realtime.wrapping_sub(sample.nanos as i64);
-        let low = high.saturating_sub_unsigned(segment::long_nanos(passed, base_rate));
-        if wall::is_possible(offset, [low, high]) {
-            Some(offset)
-        } else {
-            wall::offset(self.source, offset)
+        let possible = Interval {
+            low: high.saturating_sub_unsigned(passed),
+            high,
+            shortest: passed,
+        };
+        if wall::is_kept(offset, &possible, turn) {
+            return Some(offset);
         }
+        let possible = wall::measure(self.source)?;
+        if wall::is_kept(offset, &possible, turn) {
+            return Some(offset);
+        }
+        Some(wall::best(&possible, turn))
     }
 }
 
@@ -344,7 +388,7 @@ fn retry(reason: Unavailable, spoilt: u8) -> u64 {
 }
 
 /// What passed since the last sample.
-struct Interval {
+struct Passed {
     ticks: u64,
     /// The nanoseconds that these ticks take at the base rate.
     expected: u64,
@@ -352,7 +396,7 @@ struct Interval {
     change: i64,
 }
 
-impl Interval {
+impl Passed {
     fn new(state: &ClockState, sample: Sample) -> Self {
         let ticks = sample.ticks.wrapping_sub(state.sampled.ticks);
         let expected = segment::long_nanos(ticks, state.base_rate);
@@ -390,7 +434,7 @@ fn noise(rate: Rate) -> u64 {
     NOISE.max(segment::nanos(NOISE_TICKS, rate))
 }
 
-/// What an interval shows of the kernel's rate.
+/// What the last sample shows of the kernel's rate.
 struct Learnt {
     base_rate: Rate,
     /// The change of the rate that the next sample can confirm, or 0.
@@ -399,18 +443,18 @@ struct Learnt {
     is_confirmed: bool,
 }
 
-/// Learns the kernel's rate from an interval. Returns `None` if no counter can have the rate.
+/// Learns the kernel's rate since the last sample. Returns `None` if no counter can have the rate.
 ///
 /// One sample cannot tell a step from a change of the rate. So the first change is only suspected:
 /// the next segment removes the error, and nothing is learnt. After a step, the second sample shows
 /// no change. Two changes in a row to the same side are a rate. It began within the first interval,
 /// so the second change is not the smaller one.
-fn learn(state: &ClockState, interval: &Interval) -> Option<Learnt> {
-    let change = segment::rate_of(interval.change, interval.ticks);
-    let is_smooth = interval.change.unsigned_abs() <= noise(state.base_rate);
+fn learn(state: &ClockState, passed: &Passed) -> Option<Learnt> {
+    let change = segment::rate_of(passed.change, passed.ticks);
+    let is_smooth = passed.change.unsigned_abs() <= noise(state.base_rate);
     let is_second = state.pending.signum() == change.signum()
         && change.unsigned_abs() >= state.pending.unsigned_abs() / 2;
-    let is_long = interval.ticks > segment::span(state.base_rate).saturating_mul(64);
+    let is_long = passed.ticks > segment::span(state.base_rate).saturating_mul(64);
     if is_smooth {
         return Some(Learnt {
             base_rate: state.base_rate.checked_add_signed(change / 8)?,
@@ -508,15 +552,14 @@ fn span(error: i64, rate: Rate, is_unsteady: bool) -> u64 {
 ///   1.1. Meanwhile the clock was behind by up to 0.44 ms.
 #[inline]
 fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Divergence> {
-    let interval = Interval::new(state, sample);
-    interval.check(segment::span(state.base_rate), state.base_rate)?;
+    let passed = Passed::new(state, sample);
+    passed.check(segment::span(state.base_rate), state.base_rate)?;
     let Learnt {
         base_rate,
         suspected,
         is_confirmed,
-    } = learn(state, &interval).ok_or(Divergence::Jump)?;
-    let is_change =
-        interval.change.unsigned_abs() > interval.expected / 1000 + noise(state.base_rate);
+    } = learn(state, &passed).ok_or(Divergence::Jump)?;
+    let is_change = passed.change.unsigned_abs() > passed.expected / 1000 + noise(state.base_rate);
     let mut unsteady = state.unsteady.saturating_sub(1);
     if is_change {
         unsteady = UNSTEADY;
