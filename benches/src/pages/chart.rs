@@ -23,12 +23,23 @@ const RADIUS: f64 = 4.0;
 /// A larger quotient of two values needs a logarithmic axis.
 const LINEAR: f64 = 120.0;
 
-const STYLE: &str = "text{font:13px system-ui,'Segoe UI',Helvetica,Arial,sans-serif;fill:#1f2328}\
-    .name,.note{fill:#59636e}.row,.title{font-weight:600}.title{font-size:15px}\
-    .name{text-anchor:end}.bar{fill:#9aa4af}.ours{fill:#0969da}\
-    .line{stroke:#d1d9e0}@media(prefers-color-scheme:dark){text{fill:#f0f6fc}\
-    .name,.note{fill:#9198a1}.bar{fill:#656c76}\
-    .ours{fill:#4493f8}.line{stroke:#3d444d}}";
+const STYLE: &str = "\
+text { font: 13px system-ui, 'Segoe UI', Helvetica, Arial, sans-serif }
+text { fill: #1f2328 }
+.title { font-size: 15px }
+.title, .row { font-weight: 600 }
+.name, .note { fill: #59636e }
+.name { text-anchor: end }
+.bar { fill: #9aa4af }
+.ours { fill: #0969da }
+.line { stroke: #d1d9e0 }
+@media (prefers-color-scheme: dark) {
+text { fill: #f0f6fc }
+.name, .note { fill: #9198a1 }
+.bar { fill: #656c76 }
+.ours { fill: #4493f8 }
+.line { stroke: #3d444d }
+}";
 
 /// A chart of the first columns of a table.
 pub(super) struct Chart<'a> {
@@ -95,10 +106,14 @@ impl Chart<'_> {
         let title = escape(self.title);
         let description = escape(self.description);
         format!(
-            "<svg xmlns='http://www.w3.org/2000/svg' role='img' aria-labelledby='title description' \
-             width='{WIDTH}' height='{height:.0}' viewBox='0 0 {WIDTH} {height:.0}'>\n\
-             <title id='title'>{title}</title>\n<desc id='description'>{description}</desc>\n\
-             <style>{STYLE}</style>\n{body}</svg>\n"
+            "<svg xmlns='http://www.w3.org/2000/svg' role='img' \
+             aria-labelledby='title description' \
+             width='{WIDTH}' height='{height:.0}' \
+             viewBox='0 0 {WIDTH} {height:.0}'>\n\
+             <title id='title'>{title}</title>\n\
+             <desc id='description'>{description}</desc>\n\
+             <style>\n{STYLE}\n</style>\n\
+             {body}</svg>\n"
         )
     }
 

@@ -6,6 +6,7 @@
 
 mod chart;
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -92,10 +93,14 @@ impl Table {
     }
 
     fn merge(&mut self, old: Self, names: &[String]) {
-        let is_new = |row: &[String]| self.rows.iter().any(|new| new[0] == row[0]);
-        let mut kept = old.rows;
-        kept.retain(|row| row.len() == self.head.len() && names.contains(&row[0]) && !is_new(row));
-        self.rows.append(&mut kept);
+        for row in old.rows {
+            let name = &row[0];
+            let is_new = self.rows.iter().any(|new| new[0] == *name);
+            let has_all_columns = row.len() == self.head.len();
+            if has_all_columns && names.contains(name) && !is_new {
+                self.rows.push(row);
+            }
+        }
         self.rows.sort_by_key(|row| {
             let place = names.iter().position(|name| *name == row[0]);
             place.unwrap_or(names.len())
@@ -199,9 +204,13 @@ fn root() -> &'static Path {
 
 /// Returns the paths of the pages of `docs`, and of the other pages with tables.
 fn pages() -> io::Result<Vec<PathBuf>> {
-    let docs = fs::read_dir(root().join("docs"))?.map(|entry| Ok(entry?.path()));
-    let mut pages = docs.collect::<io::Result<Vec<_>>>()?;
-    pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(root().join("docs"))? {
+        let path = entry?.path();
+        if path.extension() == Some(OsStr::new("md")) {
+            pages.push(path);
+        }
+    }
     for page in [
         "README.md",
         "crates/vdso-time-counter/README.md",

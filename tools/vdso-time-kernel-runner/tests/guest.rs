@@ -101,7 +101,8 @@ fn run_in(directory: &Path, words: &[&str], limit: &str) -> Option<(bool, String
         stderr,
     } = command.output().unwrap();
     let output = String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned();
-    if status.code() == Some(NOT_FETCHED) {
+    let has_no_mirror = output.contains("apt's sources name no Debian mirror");
+    if status.code() == Some(NOT_FETCHED) || has_no_mirror {
         not_run_here(format!("{MACHINE} cannot be fetched: {output}"));
         return None;
     }
