@@ -14,7 +14,6 @@ zsh\t''"
 complete -c vdso-who -s a -l all -d 'Watch all processes'
 complete -c vdso-who -l no-children -d 'Watch one process only, as --exact does'
 complete -c vdso-who -l exact -d 'Count every read of COMMAND, which slows it down'
-complete -c vdso-who -l may-end-process -d 'Allow --exact with --pid, although a breakpoint can end a process that vdso-who did not start: on some virtual machines it raises SIGTRAP'
 complete -c vdso-who -l debuginfod -d 'Download missing debug information by debuginfod-find(1)'
 complete -c vdso-who -l folded -d 'Print call chains for flamegraph.pl, inferno or speedscope'
 complete -c vdso-who -l json -d 'Print JSON'

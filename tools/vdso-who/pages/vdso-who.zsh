@@ -35,8 +35,7 @@ unit\:"Those of one systemd unit, container or pod"))' \
 '-a[Watch all processes]' \
 '--all[Watch all processes]' \
 '(--cgroup -a --all)--no-children[Watch one process only, as --exact does]' \
-'(-F --frequency --cgroup -a --all)--exact[Count every read of COMMAND, which slows it down]' \
-'(--cgroup -a --all)--may-end-process[Allow --exact with --pid, although a breakpoint can end a process that vdso-who did not start\: on some virtual machines it raises SIGTRAP]' \
+'(-F --frequency -p --pid --cgroup -a --all)--exact[Count every read of COMMAND, which slows it down]' \
 '--debuginfod[Download missing debug information by debuginfod-find(1)]' \
 '(--json)--folded[Print call chains for flamegraph.pl, inferno or speedscope]' \
 '--json[Print JSON]' \

@@ -78,12 +78,8 @@ pub(crate) struct Arguments {
     #[arg(value_parser = value_parser!(u32).range(1..=10_000))]
     frequency: Option<u32>,
     /// Count every read of COMMAND, which slows it down
-    #[arg(long, conflicts_with_all = ["frequency", "cgroup", "all"])]
+    #[arg(long, conflicts_with_all = ["frequency", "pid", "cgroup", "all"])]
     pub(crate) exact: bool,
-    /// Allow --exact with --pid, although a breakpoint can end a process that
-    /// vdso-who did not start: on some virtual machines it raises SIGTRAP
-    #[arg(long, requires = "exact", conflicts_with_all = ["command", "cgroup", "all"], verbatim_doc_comment)]
-    pub(crate) may_end_process: bool,
     /// Download missing debug information by debuginfod-find(1)
     #[arg(long)]
     pub(crate) debuginfod: bool,

@@ -1,10 +1,12 @@
 //! A child of this program, whose reads are known. Unlike other programs, it is also in the guests.
 
+use std::env;
+use std::fs;
 use std::hint::black_box;
 use std::io::{Read as _, Write as _};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,9 +16,11 @@ use test_support::nix::sys::resource::{UsageWho, getrusage};
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::nix::sys::time::TimeValLike as _;
 use test_support::nix::unistd::Pid;
+use test_support::not_run::target_tmpdir;
 use test_support::{child, not_run_here};
 
-use crate::arguments::arguments;
+use crate::arguments::{Arguments, arguments};
+use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::measurement::Measurement;
 use crate::output::table;
@@ -42,19 +46,60 @@ fn seldom() {
 /// A process has four breakpoints, and a child that was forked meanwhile keeps them.
 static ONE: Mutex<()> = Mutex::new(());
 
-const EXACT: &str = "--exact --may-end-process";
-
-/// Lets the child begin when the measurement begins, and waits for its first work.
-struct Begin {
-    end: UnixStream,
-    has_begun: AtomicBool,
+/// What a report says about the two functions.
+struct Known {
+    often: u64,
+    seldom: u64,
+    report: Value,
+    text: String,
+    folded: Vec<String>,
 }
 
-impl Observer for Begin {
+impl Known {
+    fn of(report: &Report) -> Self {
+        let json = serde_json::to_value(report).unwrap();
+        let records = |name: &str| {
+            let mut records = 0;
+            for process in json["processes"].as_array().unwrap() {
+                for caller in process["callers"].as_array().unwrap() {
+                    if caller["function"].as_str().unwrap().ends_with(name) {
+                        records += caller["records"].as_u64().unwrap();
+                    }
+                }
+            }
+            records
+        };
+        Self {
+            often: records("::often"),
+            seldom: records("::seldom"),
+            text: table::text(report, 80),
+            folded: report.folded.clone(),
+            report: json,
+        }
+    }
+}
+
+fn measured(arguments: &Arguments, observer: &dyn Observer) -> Result<Report> {
+    let interrupt = Interrupt::never();
+    let mut measurement = Measurement::open(arguments, &interrupt)?;
+    let report = measurement.run(observer)?;
+    measurement.wait_for_command()?;
+    Ok(report)
+}
+
+/// Waits for a child that connects, and for the first part of its work. Until then, the records
+/// stay in the buffers.
+struct Gate {
+    listener: UnixListener,
+}
+
+impl Observer for Gate {
     fn is_over(&self, _: &Progress, _: f64) -> bool {
-        if !self.has_begun.swap(true, Ordering::Relaxed) {
-            (&self.end).write_all(&[0]).unwrap();
-            (&self.end).read_exact(&mut [0]).unwrap();
+        if let Ok((mut end, _)) = self.listener.accept() {
+            end.set_nonblocking(false).unwrap();
+            end.write_all(&[0]).unwrap();
+            // It fails when the child ends.
+            let _ = end.read_exact(&mut [0]);
         }
         false
     }
@@ -62,68 +107,53 @@ impl Observer for Begin {
     fn interval(&self, _: &Report) {}
 }
 
-fn measured(options: &str, observer: &Begin) -> crate::error::Result<Report> {
-    let arguments = arguments(options);
-    let interrupt = Interrupt::never();
-    Measurement::open(&arguments, &interrupt)?.run(observer)
+/// Counts the reads of a child, which is this program in [`a_child`].
+fn counted(work: &str) -> Option<Known> {
+    let _one = ONE.lock();
+    let path = target_tmpdir().join(format!("known-{}", process::id()));
+    let _ = fs::remove_file(&path);
+    let gate = Gate {
+        listener: UnixListener::bind(&path).unwrap(),
+    };
+    gate.listener.set_nonblocking(true).unwrap();
+    let mut arguments = arguments("--exact --folded --duration=100 -- program");
+    let socket = format!("{work}={}", path.display());
+    let words = ["--exact", "known::a_child", &socket];
+    arguments.command = vec![env::current_exe().unwrap().into()];
+    arguments.command.extend(words.map(Into::into));
+    match measured(&arguments, &gate) {
+        Ok(report) => Some(Known::of(&report)),
+        Err(error) => {
+            not_run_here(error);
+            None
+        }
+    }
 }
 
-/// Watches a child until it ends, whose main thread may end before. Nobody takes the records out of
-/// the buffers during the `first` work. Returns the records of `often` and of `seldom`, the report,
-/// and the call chains.
-fn watched(
-    options: &str,
-    has_main_thread: bool,
-    first: impl FnOnce() + Send + 'static,
-    work: impl FnOnce() + Send + 'static,
-) -> Option<([u64; 2], Value, Vec<String>)> {
-    let _one = ONE.lock();
-    let (mut child_end, end) = UnixStream::pair().unwrap();
-    let child = child::fork(move || {
-        let work = move || {
-            child_end.read_exact(&mut [0]).unwrap();
-            first();
-            child_end.write_all(&[0]).unwrap();
-            work();
-            child::leave(0)
+/// Works as a child of another test, which has given it the work and a socket.
+#[test]
+fn a_child() {
+    for word in env::args() {
+        let Some((work, path)) = word.split_once('=') else {
+            continue;
         };
-        if !has_main_thread {
-            thread::spawn(work);
-            child::leave_thread();
+        let Ok(mut end) = UnixStream::connect(path) else {
+            continue;
+        };
+        end.read_exact(&mut [0]).unwrap();
+        match work {
+            "rounds" => {
+                end.write_all(&[0]).unwrap();
+                rounds();
+            }
+            "fill" => {
+                fill();
+                end.write_all(&[0]).unwrap();
+                drained();
+            }
+            _ => {}
         }
-        work()
-    });
-    if !has_main_thread {
-        child::wait_for_main_thread(child);
     }
-    let options = format!("{options} --pid={child} --duration=100 --folded");
-    let begin = Begin {
-        end,
-        has_begun: AtomicBool::new(false),
-    };
-    let report = match measured(&options, &begin) {
-        Ok(report) => report,
-        Err(error) => {
-            let _ = kill(child, Signal::SIGKILL);
-            child::wait(child, child::LIMIT);
-            not_run_here(error);
-            return None;
-        }
-    };
-    assert_eq!(child::wait(child, child::LIMIT), child::SUCCESS);
-    let text = table::text(&report, 80);
-    let folded = report.folded.clone();
-    let mut report = serde_json::to_value(&report).unwrap();
-    report["text"] = text.into();
-    let processes = report["processes"].as_array().unwrap().iter();
-    let callers = processes.flat_map(|process| process["callers"].as_array().unwrap());
-    let records = ["::often", "::seldom"].map(|name| {
-        let own = callers
-            .clone()
-            .filter(|caller| caller["function"].as_str().unwrap().ends_with(name));
-        own.map(|caller| caller["records"].as_u64().unwrap()).sum()
-    });
-    Some((records, report, folded))
 }
 
 #[inline(never)]
@@ -134,71 +164,62 @@ fn rounds() {
     }
 }
 
+/// Makes 9,000 records of more than 2 KiB, which do not fit in the buffer of a CPU, at most 16 MiB.
+fn fill() {
+    let mut one = CpuSet::new();
+    one.set(sched_getcpu().unwrap()).unwrap();
+    sched_setaffinity(Pid::from_raw(0), &one).unwrap();
+    (0..3000).for_each(|_| often());
+}
+
+fn drained() {
+    thread::sleep(Duration::from_millis(500));
+    (0..100).for_each(|_| seldom());
+}
+
 /// Makes few records, so that all fit in one buffer.
 #[test]
 fn every_read_is_counted_with_its_callers_and_their_line() {
-    for has_main_thread in [true, false] {
-        let watched = watched(EXACT, has_main_thread, || (), rounds);
-        let Some((records, report, folded)) = watched else {
-            return;
-        };
-        assert_eq!(
-            (records, report["lost"].as_u64()),
-            ([600, 200], Some(0)),
-            "{report:#}"
-        );
-        let is_chain = |line: &&String| line.contains("::rounds;vdso_who::known::often;");
-        let reads = |line: &String| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
-        assert_eq!(
-            folded.iter().filter(is_chain).map(reads).sum::<u64>(),
-            600,
-            "{folded:#?}"
-        );
-        let most = &report["processes"][0]["callers"][0];
-        // A guest's programs have no debug information.
-        if let Some(file) = most["file"].as_str() {
-            assert!(
-                file.ends_with("tests/known.rs") && most["line"] == LINE,
-                "{most}"
-            );
+    let Some(known) = counted("rounds") else {
+        return;
+    };
+    let report = &known.report;
+    let all = (known.often, known.seldom, report["lost"].as_u64());
+    assert_eq!(all, (600, 200, Some(0)), "{report:#}");
+    let mut chains = 0;
+    for line in &known.folded {
+        let (chain, reads) = line.rsplit_once(' ').unwrap();
+        if chain.contains("::rounds;vdso_who::known::often;") {
+            chains += reads.parse::<u64>().unwrap();
         }
+    }
+    assert_eq!(chains, 600, "{:#?}", known.folded);
+    let callers = report["processes"][0]["callers"].as_array().unwrap();
+    let is_often = |caller: &&Value| caller["function"] == "vdso_who::known::often";
+    let often = callers.iter().find(is_often).unwrap();
+    // A guest's programs have no debug information.
+    if let Some(file) = often["file"].as_str() {
+        let is_here = file.ends_with("tests/known.rs") && often["line"] == LINE;
+        assert!(is_here, "{often}");
     }
 }
 
-/// Makes 9,000 records of more than 2 KiB, which do not fit in the buffer of a CPU, at most 16 MiB.
 #[test]
 fn lost_records_leave_each_caller_a_lower_bound_of_its_reads() {
-    let fill = || {
-        let mut one = CpuSet::new();
-        one.set(sched_getcpu().unwrap()).unwrap();
-        sched_setaffinity(Pid::from_raw(0), &one).unwrap();
-        (0..3000).for_each(|_| often());
-    };
-    let drained = || {
-        thread::sleep(Duration::from_millis(500));
-        (0..100).for_each(|_| seldom());
-    };
-    let watched = watched(EXACT, true, fill, drained);
-    let Some((records, report, _)) = watched else {
+    let Some(known) = counted("fill") else {
         return;
     };
-    assert!(
-        records[0] < 9000 && records[1] <= 100 && report["lost"] != 0,
-        "{records:?} {report:#}"
-    );
+    let report = &known.report;
+    assert!(known.often < 9000 && known.seldom <= 100, "{report:#}");
+    assert_ne!(report["lost"], 0, "{report:#}");
     assert!(report["reads"].as_u64() >= Some(9100), "{report:#}");
     let process = &report["processes"][0];
     let callers = process["callers"].as_array().unwrap().iter();
     for amounts in callers.chain([process]) {
-        assert!(
-            amounts["reads"].is_null() && amounts["reads_per_second"].is_null(),
-            "{report:#}"
-        );
+        assert!(amounts["reads"].is_null(), "{report:#}");
+        assert!(amounts["reads_per_second"].is_null(), "{report:#}");
         let bound = format!(" >= {}  ", amounts["records"]);
-        assert!(
-            report["text"].as_str().unwrap().contains(&bound),
-            "{bound} {report:#}"
-        );
+        assert!(known.text.contains(&bound), "{bound} {}", known.text);
     }
 }
 
@@ -213,24 +234,64 @@ fn use_cpu_time(most: Duration, work: impl Fn()) {
     }
 }
 
+/// Lets a child begin when the measurement begins.
+struct Begin {
+    end: UnixStream,
+}
+
+impl Observer for Begin {
+    fn is_over(&self, _: &Progress, _: f64) -> bool {
+        // It fails after the child has ended.
+        let _ = (&self.end).write_all(&[0]);
+        false
+    }
+
+    fn interval(&self, _: &Report) {}
+}
+
+/// Samples a child whose main thread ended before, until it has used so much CPU time.
+fn sampled(seconds: u64) -> Option<Known> {
+    let _one = ONE.lock();
+    let (mut child_end, end) = UnixStream::pair().unwrap();
+    let child = child::fork(move || {
+        thread::spawn(move || {
+            child_end.read_exact(&mut [0]).unwrap();
+            use_cpu_time(Duration::from_secs(seconds), rounds);
+            child::leave(0)
+        });
+        child::leave_thread();
+    });
+    child::wait_for_main_thread(child);
+    let options = format!("--frequency=1999 --pid={child} --duration=100");
+    match measured(&arguments(&options), &Begin { end }) {
+        Ok(report) => {
+            assert_eq!(child::wait(child, child::LIMIT), child::SUCCESS);
+            Some(Known::of(&report))
+        }
+        Err(error) => {
+            let _ = kill(child, Signal::SIGKILL);
+            child::wait(child, child::LIMIT);
+            not_run_here(error);
+            None
+        }
+    }
+}
+
 #[test]
 fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
     let mut last = Value::Null;
     // Records are lost while debug information is read.
     for seconds in [1, 4, 16] {
-        let work = move || use_cpu_time(Duration::from_secs(seconds), rounds);
-        let watched = watched("--frequency=1999", true, || (), work);
-        let Some(([in_often, in_seldom], report, _)) = watched else {
+        let Some(known) = sampled(seconds) else {
             return;
         };
-        let all = in_often + in_seldom;
+        let all = known.often + known.seldom;
         if all > 500 {
-            return assert!(
-                (in_often * 1000).abs_diff(750 * all) <= 75 * all,
-                "{report:#}"
-            );
+            let distance = (known.often * 1000).abs_diff(750 * all);
+            assert!(distance <= 75 * all, "{:#}", known.report);
+            return;
         }
-        last = report;
+        last = known.report;
     }
     panic!("no run has 500 samples: {last:#}");
 }

@@ -52,11 +52,6 @@ impl<'a> Measurement<'a> {
             check_debuginfod()?;
         }
         let target = match arguments.pid {
-            Some(_) if arguments.exact && !arguments.may_end_process => {
-                let what = "--exact can end a process that was not started here: start it by `vdso-who --exact -- \
-                            COMMAND`, or add --may-end-process";
-                return Err(what.into());
-            }
             Some(pid) => Some(Target::attach(pid)?),
             None if arguments.has_command() => {
                 Some(Target::start(&arguments.command, &interrupt.ignored)?)

@@ -34,8 +34,6 @@ pub(super) struct Watch<'a, 'scope> {
     events: Events,
     followed: Followed,
     counter: Counter<'a, 'scope>,
-    /// Whether the process executed another program.
-    has_executed: bool,
     /// The last known CPU time of the process, the cgroup or the host.
     own: Duration,
 }
@@ -101,7 +99,6 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
             events: Events::default(),
             followed: Followed::new(arguments, pid),
             counter,
-            has_executed: false,
             own: Duration::ZERO,
         }
     }
@@ -140,11 +137,6 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         Ok(report)
     }
 
-    /// A guarded command gets its breakpoints when it has executed its program.
-    fn is_guarded(&self) -> bool {
-        self.arguments.exact && self.arguments.has_command()
-    }
-
     fn tick(&self) -> Duration {
         if self.arguments.exact {
             TICK / 10
@@ -156,7 +148,8 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
     /// Opens the events, and sends what is known of the processes that run.
     fn begin(&mut self) -> Result<()> {
         self.followed.add_family();
-        if !self.is_guarded() {
+        // A guarded command gets its breakpoints when it has executed its program.
+        if !self.arguments.exact {
             self.open()?;
         }
         // Those that it started meanwhile. From now on, the kernel reports them.
@@ -237,9 +230,7 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
             Some(target) => target.has_ended(),
             None => !has_time,
         };
-        // Another program has its vDSO, and its breakpoints, elsewhere.
-        let is_other = self.arguments.exact && !self.is_guarded() && self.has_executed;
-        has_ended || is_interrupted || is_other || clock.has_ended(now)
+        has_ended || is_interrupted || clock.has_ended(now)
     }
 
     /// Lets the observer show the report of an interval.
@@ -282,9 +273,6 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
             return;
         }
         for event in self.events.drain(&self.followed.others) {
-            if let Event::Named(pid, _, true) = event {
-                self.has_executed |= self.pid == Some(pid);
-            }
             if self.followed.takes(&event) {
                 self.counter.send(event);
             }

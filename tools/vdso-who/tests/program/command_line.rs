@@ -28,9 +28,7 @@ fn wrong_arguments_are_status_64_and_one_sentence() {
         "--pid=1 -- true",
         "--pid=1 --all",
         "--all --exact",
-        "--pid=1 --may-end-process",
-        "--all --may-end-process",
-        "--may-end-process --exact -- true",
+        "--exact --pid=1",
         "--pid=1 --folded --json",
         "--pid=1 --duration=0",
         "--pid=1 --frequency=0",
@@ -140,11 +138,6 @@ fn what_is_missing_is_named() {
         ),
         // It has no CPU time to compare the samples with.
         (&["--cgroup=/proc"], "/proc is not a cgroup v2 directory: "),
-        // A process that this program did not start has no guard.
-        (
-            &["--exact", &format!("--pid={number}")],
-            "--exact can end a process that was not started here: ",
-        ),
         (
             &["--exact", "/nonexistent/program"],
             "cannot run /nonexistent/program: ",
