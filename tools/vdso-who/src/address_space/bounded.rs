@@ -23,11 +23,28 @@ const MOST_MEMORY: u64 = 2 << 30;
 
 /// Returns the private memory of this process in bytes.
 pub(super) fn memory() -> u64 {
-    let data = proc::status(process::id(), "VmData").unwrap_or_default();
-    match data.trim_end_matches(" kB").parse::<u64>() {
-        Ok(kilobytes) => kilobytes << 10,
-        Err(_) => u64::MAX,
-    }
+    status("VmData").unwrap_or(u64::MAX)
+}
+
+/// Returns the private memory of this process that is in use, in bytes.
+pub(crate) fn resident_memory() -> u64 {
+    status("RssAnon").unwrap_or(0)
+}
+
+fn status(name: &str) -> Option<u64> {
+    let value = proc::status(process::id(), name)?;
+    let kilobytes: u64 = value.trim_end_matches(" kB").parse().ok()?;
+    Some(kilobytes << 10)
+}
+
+/// Returns freed memory to the kernel, which glibc keeps otherwise.
+pub(crate) fn return_memory() {
+    #[cfg(target_env = "gnu")]
+    #[allow(unsafe_code, reason = "no crate has this call")]
+    // SAFETY: the call takes any number, and changes only memory that is free.
+    unsafe {
+        libc::malloc_trim(0)
+    };
 }
 
 /// Returns whether there is memory for so many bytes more.

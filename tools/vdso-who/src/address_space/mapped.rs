@@ -84,6 +84,13 @@ impl Files {
         }
     }
 
+    /// Closes the files.
+    pub(crate) fn forget(&self) {
+        let mut known = self.known.borrow_mut();
+        known.clear();
+        known.shrink_to_fit();
+    }
+
     fn are_too_many(&self) -> bool {
         self.known.borrow().len() >= self.most
     }

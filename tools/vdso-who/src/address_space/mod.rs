@@ -25,7 +25,7 @@ use crate::error::Result;
 use crate::mapping::Mapping;
 use crate::perf::Sample;
 use crate::unwind::{Code as _, Unwinder};
-pub(crate) use bounded::has_room;
+pub(crate) use bounded::{has_room, resident_memory, return_memory};
 use clock_function::{Role, role};
 pub(crate) use debug_file::check_debuginfod;
 pub(crate) use frame::{Caller, Frame};

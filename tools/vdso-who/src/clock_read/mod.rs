@@ -63,6 +63,11 @@ pub(crate) struct ClockReads {
 }
 
 impl ClockReads {
+    /// Forgets what code called before.
+    pub(crate) fn forget(&mut self) {
+        self.sites = Sites::default();
+    }
+
     pub(crate) fn activity(&mut self, space: &mut AddressSpace, sample: &Sample) -> Activity {
         let pc = sample.registers.pc;
         if space.is_vdso(pc) {

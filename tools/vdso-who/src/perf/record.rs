@@ -24,6 +24,8 @@ pub(crate) enum Event {
     Mapped(u32, Mapping),
     /// A process, and its parent.
     Forked(u32, u32),
+    /// A process ended.
+    Ended(u32),
     /// A process has a new name, and whether because it executed a program.
     Named(u32, String, bool),
     Lost(u64),
@@ -87,6 +89,7 @@ pub(super) fn event(
         }
         Record::Mmap2(map) => Event::Mapped(map.pid, mapping(&map)?),
         Record::Fork(fork) if fork.pid != fork.ppid => Event::Forked(fork.pid, fork.ppid),
+        Record::Exit(exit) if exit.pid == exit.tid => Event::Ended(exit.pid),
         Record::Comm(comm) if comm.pid == comm.tid || misc & EXEC != 0 => {
             let name = String::from_utf8_lossy(&comm.comm).into();
             Event::Named(comm.pid, name, misc & EXEC != 0)
