@@ -17,6 +17,17 @@ use core::num::NonZeroU16;
 /// assert_eq!(error.raw_os_error(), 22);
 /// assert_eq!(error.to_string(), "EINVAL");
 /// ```
+///
+/// Each error that has a name has a constant:
+///
+/// ```
+/// # use vdso_time::{Errno, clock_gettime, ClockId};
+/// match clock_gettime(ClockId::from_fd(99)) {
+///     Err(Errno::EINVAL | Errno::EBADF | Errno::ENODEV) => println!("not the file of a clock"),
+///     answer => println!("{answer:?}"),
+/// }
+/// assert_eq!(Errno::from_raw_os_error(16), Some(Errno::EBUSY));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Errno(NonZeroU16);
 

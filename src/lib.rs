@@ -128,9 +128,17 @@ pub use {
 
 /// The same functions by system calls.
 ///
-/// `try_time` and `gettimeofday` make the system call clock_gettime(2) on architectures whose own calls
-/// are missing or end in January 2038. On i386 a call enters the kernel through the vDSO's code. Where
-/// every call goes through libc, libc answers.
+/// `try_time` and `gettimeofday` make the system call clock_gettime(2) on architectures whose own
+/// calls are missing or end in January 2038. On i386 a call enters the kernel through the vDSO's
+/// code. Where every call goes through libc, libc answers.
+///
+/// All of them return a `Result`. There is no `syscall::time()`, because `time()` returns a number:
+///
+/// ```
+/// let seconds = vdso_time::syscall::try_time()?;
+/// assert!(seconds > 1_700_000_000);
+/// # Ok::<(), vdso_time::Errno>(())
+/// ```
 #[cfg(vdso_time_linux)]
 #[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]
 pub mod syscall {

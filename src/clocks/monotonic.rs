@@ -322,6 +322,10 @@ impl<C> Sub for Instant<C> {
 /// assert_eq!(Turn::now(), Instant::EPOCH);
 /// assert!(source.now() <= Instant::now());
 /// ```
+///
+/// ```compile_fail,E0038
+/// let clock: &dyn vdso_time::MonotonicClock = &vdso_time::Monotonic;
+/// ```
 pub trait MonotonicClock: Sized {
     /// Returns the current time, or the error of the clock.
     ///

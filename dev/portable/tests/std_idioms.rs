@@ -54,12 +54,30 @@ macro_rules! idioms {
 
             #[test]
             fn the_types_have_the_traits_of_std() {
-                fn is_sound<T: Debug + Send + Sync + Unpin + UnwindSafe + RefUnwindSafe + 'static>() {}
-                fn is_time<T: Copy + Eq + Ord + Hash + AddAssign<Duration> + SubAssign<Duration>>() {}
-                fn moves<T: Add<Duration, Output = T> + Sub<Duration, Output = T>>() {}
+                fn is_sound<T>()
+                where
+                    T: Debug + Send + Sync + 'static,
+                    T: Unpin + UnwindSafe + RefUnwindSafe,
+                {
+                }
+                fn is_time<T>()
+                where
+                    T: Copy + Eq + Ord + Hash,
+                    T: AddAssign<Duration> + SubAssign<Duration>,
+                {
+                }
+                fn moves<T>()
+                where
+                    T: Add<Duration, Output = T>,
+                    T: Sub<Duration, Output = T>,
+                {
+                }
                 fn subtracts<T: Sub<T, Output = Duration>>() {}
                 fn is_error<T: Error + Clone>() {}
-                is_sound::<(Instant, SystemTime, SystemTimeError)>();
+
+                is_sound::<Instant>();
+                is_sound::<SystemTime>();
+                is_sound::<SystemTimeError>();
                 is_time::<Instant>();
                 is_time::<SystemTime>();
                 moves::<Instant>();
@@ -70,10 +88,12 @@ macro_rules! idioms {
 
             #[test]
             fn the_seconds_since_the_epoch() -> Result<(), SystemTimeError> {
-                let seconds = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-                assert!(SystemTime::UNIX_EPOCH.elapsed()?.as_secs() >= seconds);
+                let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH)?;
+                let later = SystemTime::UNIX_EPOCH.elapsed()?;
+                assert!(later.as_secs() >= since_epoch.as_secs());
                 let stamp = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-                assert!(SystemTime::now() > stamp && stamp - SECOND > UNIX_EPOCH);
+                assert!(SystemTime::now() > stamp);
+                assert!(stamp - SECOND > UNIX_EPOCH);
                 Ok(())
             }
 
@@ -108,13 +128,21 @@ macro_rules! idioms {
             #[test]
             fn a_time_is_kept_and_goes_to_another_thread() {
                 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-                let event = Event { at: *START, stamp: None };
-                assert!(Event { at: event.at + SECOND, ..event } > event);
+                let event = Event {
+                    at: *START,
+                    stamp: None,
+                };
+                let later = Event {
+                    at: event.at + SECOND,
+                    ..event
+                };
+                assert!(later > event);
                 assert_eq!(HashSet::from([event, event]).len(), 1);
                 let elapsed = [event.at].iter().map(Instant::elapsed).max();
                 assert!(elapsed <= Some(START.elapsed()));
                 let clock: Box<dyn Fn() -> Instant + Send + Sync> = Box::new(Instant::now);
-                assert!(thread::scope(|scope| scope.spawn(&clock).join().unwrap()) >= *START);
+                let there = thread::scope(|scope| scope.spawn(&clock).join().unwrap());
+                assert!(there >= *START);
             }
         }
     };

@@ -103,7 +103,7 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
     let mut resolution = Timespec::default();
     let result = CLOCK_GETRES.get()(clock, &mut resolution);
     // No clock has a resolution of 0. CRIU leaves such a function behind (docs/ABI.md).
-    if result != 0 || (resolution.tv_sec | resolution.tv_nsec) == 0 {
+    if result != 0 || resolution.tv_sec == 0 && resolution.tv_nsec == 0 {
         retry_clock(result, clock, &mut resolution, syscall::clock_getres)?;
     }
     Ok(resolution)
