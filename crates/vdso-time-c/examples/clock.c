@@ -91,12 +91,15 @@ int main(void)
 
     /* Two clocks are compared, so the time may be off by the error bound. */
     uint64_t ticks;
+    enum vdso_time_counter_status foretold = vdso_time_counter_check();
     struct vdso_time_counter_state state;
     int64_t start = by_libc(CLOCK_MONOTONIC), counted;
     do {
         counted = vdso_time_counter_monotonic();
         vdso_time_counter_get_state(&state);
     } while (state.status == VDSO_TIME_COUNTER_STATUS_CALIBRATING);
+    if (state.status == VDSO_TIME_COUNTER_STATUS_USED)
+        check("its use was foretold", VDSO_TIME_COUNTER_STATUS_USED, foretold, VDSO_TIME_COUNTER_STATUS_USED);
     int64_t bound = state.error_bound + 1000000;
     check("counter", start - bound, counted, by_libc(CLOCK_MONOTONIC) + bound);
     start = by_libc(CLOCK_REALTIME);

@@ -140,6 +140,17 @@ int64_t vdso_time_counter_ticks_to_monotonic(uint64_t ticks);
 int vdso_time_counter_get_state(struct vdso_time_counter_state *state);
 
 /**
+ * Checks whether the counter will be used in this process, before it is measured: it returns
+ * VDSO_TIME_COUNTER_STATUS_USED, or why the vDSO will answer. vdso_time_explain() answers the same
+ * question for the vDSO.
+ *
+ * It makes system calls, which the documentation of the Rust crate vdso-time-counter lists. Call it
+ * once, before the first read and before a sandbox. VDSO_TIME_COUNTER_STATUS_FREQUENCY is not known
+ * before some reads.
+ */
+enum vdso_time_counter_status vdso_time_counter_check(void);
+
+/**
  * Takes the hypervisor's word for the counter under kvm-clock, instead of the CPU's, for the rest
  * of the process's life. The documentation of the Rust function trust_hypervisor says how wrong a
  * read can be after a move of the machine.

@@ -108,33 +108,29 @@ pub unsafe extern "C" fn vdso_time_counter_get_state(state: *mut vdso_time_count
         frequency,
         ..
     } = counter::state();
-    let status = match status {
-        Status::Used => vdso_time_counter_status::Used,
-        Status::Calibrating => vdso_time_counter_status::Calibrating,
-        Status::Stale => vdso_time_counter_status::Stale,
-        Status::Updating => vdso_time_counter_status::Updating,
-        Status::Unavailable(Unavailable::NoCounter) => vdso_time_counter_status::NoCounter,
-        Status::Unavailable(Unavailable::ClockSource) => vdso_time_counter_status::ClockSource,
-        Status::Unavailable(Unavailable::NotInvariant) => vdso_time_counter_status::NotInvariant,
-        Status::Unavailable(Unavailable::Denied) => vdso_time_counter_status::Denied,
-        Status::Unavailable(Unavailable::Frequency) => vdso_time_counter_status::Frequency,
-        Status::Unavailable(Unavailable::SystemCallsForbidden) => {
-            vdso_time_counter_status::SystemCallsForbidden
-        }
-        Status::Unavailable(Unavailable::SlowVdso) => vdso_time_counter_status::SlowVdso,
-        Status::Unavailable(Unavailable::ClockSourceUnknown) => {
-            vdso_time_counter_status::ClockSourceUnknown
-        }
-        _ => vdso_time_counter_status::Other,
-    };
     let seen = vdso_time_counter_state {
         error_bound: u64::try_from(error_bound.as_nanos()).unwrap_or(u64::MAX),
         frequency: frequency.unwrap_or(0),
-        status: status as u32,
+        status: status_of(status) as u32,
         reserved: 0,
     };
     // SAFETY: the caller passes null or an address to write to.
     unsafe { store(Ok(seen), state) }
+}
+
+/// Checks whether the counter will be used in this process, before it is measured: it returns
+/// VDSO_TIME_COUNTER_STATUS_USED, or why the vDSO will answer. vdso_time_explain() answers the same
+/// question for the vDSO.
+///
+/// It makes system calls, which the documentation of the Rust crate vdso-time-counter lists. Call it
+/// once, before the first read and before a sandbox. VDSO_TIME_COUNTER_STATUS_FREQUENCY is not known
+/// before some reads.
+#[unsafe(no_mangle)]
+pub extern "C" fn vdso_time_counter_check() -> vdso_time_counter_status {
+    match counter::check() {
+        Ok(()) => vdso_time_counter_status::Used,
+        Err(why) => status_of(Status::Unavailable(why)),
+    }
 }
 
 /// Takes the hypervisor's word for the counter under kvm-clock, instead of the CPU's, for the rest
@@ -156,4 +152,26 @@ pub extern "C" fn vdso_time_counter_trust_hypervisor() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_forbid_system_calls() {
     let _ = counter::prepare_for_sandbox();
+}
+
+fn status_of(status: Status) -> vdso_time_counter_status {
+    match status {
+        Status::Used => vdso_time_counter_status::Used,
+        Status::Calibrating => vdso_time_counter_status::Calibrating,
+        Status::Stale => vdso_time_counter_status::Stale,
+        Status::Updating => vdso_time_counter_status::Updating,
+        Status::Unavailable(Unavailable::NoCounter) => vdso_time_counter_status::NoCounter,
+        Status::Unavailable(Unavailable::ClockSource) => vdso_time_counter_status::ClockSource,
+        Status::Unavailable(Unavailable::NotInvariant) => vdso_time_counter_status::NotInvariant,
+        Status::Unavailable(Unavailable::Denied) => vdso_time_counter_status::Denied,
+        Status::Unavailable(Unavailable::Frequency) => vdso_time_counter_status::Frequency,
+        Status::Unavailable(Unavailable::SystemCallsForbidden) => {
+            vdso_time_counter_status::SystemCallsForbidden
+        }
+        Status::Unavailable(Unavailable::SlowVdso) => vdso_time_counter_status::SlowVdso,
+        Status::Unavailable(Unavailable::ClockSourceUnknown) => {
+            vdso_time_counter_status::ClockSourceUnknown
+        }
+        _ => vdso_time_counter_status::Other,
+    }
 }
