@@ -153,13 +153,13 @@ fn offsets() -> Vec<History> {
     vec![
         History::new("CPUs 100 ns apart", |watch| watch.read_for(5 * SECOND))
             .before(|thread| apart(thread, 100))
-            .on(4),
+            .on(12),
         History::new("CPUs 10 us apart", |watch| watch.read_for(5 * SECOND))
             .before(|thread| apart(thread, 10_000))
-            .on(4),
+            .on(12),
         History::new("CPUs 1 ms apart", |watch| watch.read_for(5 * SECOND))
             .before(|thread| apart(thread, 1_000_000))
-            .on(4),
+            .on(12),
         History::new("CPUs 1 s apart, source hpet", |watch| {
             watch.read_for(5 * SECOND);
         })
@@ -175,7 +175,7 @@ fn offsets() -> Vec<History> {
             kvm(thread);
             apart(thread, 1_000_000);
         })
-        .on(4),
+        .on(12),
         // Without its stable bit, kvm-clock's vDSO makes the system call.
         History::new("the same, no stable bit", |watch| {
             watch.read_for(5 * SECOND);
@@ -185,7 +185,7 @@ fn offsets() -> Vec<History> {
             apart(thread, 1_000_000);
             thread.world.syscall.set(SYSTEM_CALL);
         })
-        .on(4),
+        .on(12),
     ]
 }
 

@@ -20,11 +20,12 @@ pub(crate) enum ClockSource {
 
 /// The time between two updates of the vDSO's data by a kernel with `CONFIG_HZ=250`.
 const KERNEL_TICK: u64 = 4_000_000;
-/// One read in so many is made on the other CPU than the read before it, and one sleep in so many
-/// ends there. A move takes no time, so the two also stand for two threads, of which one passes its
-/// time to the other.
-const READS: u64 = 256;
+/// How often the thread moves to the other CPU: at one call in so many, which is about once in a
+/// millisecond of calls, and at one sleep in so many.
+const CALLS: u64 = 20_000;
 const SLEEPS: u64 = 4;
+/// What a move takes.
+const MOVE: u128 = 3 * MICRO;
 
 pub(crate) struct Thread {
     pub(crate) world: Rc<World>,
@@ -71,18 +72,27 @@ impl Thread {
     pub(crate) fn sleep(&self, picos: u128) {
         self.world
             .pass(picos + u128::from(50 + self.world.random(10)) * MICRO);
-        self.maybe_move(SLEEPS);
+        self.move_one_in(SLEEPS);
     }
 
-    fn maybe_move(&self, one_in: u64) {
-        if self.lead.get() != 0 && self.world.random(one_in) == 0 {
+    /// Lets another thread read the clock next, which may run on the other CPU.
+    pub(crate) fn hand_over(&self) {
+        self.move_one_in(2);
+    }
+
+    fn move_one_in(&self, times: u64) -> bool {
+        let moves = self.lead.get() != 0 && self.world.random(times) == 0;
+        if moves {
             self.is_on_second.set(!self.is_on_second.get());
         }
+        moves
     }
 
     /// Moves the thread from time to time, and preempts it once.
     fn schedule(&self) {
-        self.maybe_move(READS);
+        if self.move_one_in(CALLS) {
+            self.world.pass(MOVE);
+        }
         self.reads.set(self.reads.get() + 1);
         let (read, picos) = self.preemption.get();
         if read == self.reads.get() {

@@ -24,6 +24,8 @@ pub(crate) struct Record {
     pub(crate) error: u64,
     /// The error of the last read.
     pub(crate) last_error: u64,
+    /// The longest time for which it was wrong.
+    pub(crate) wrong_for: u64,
     /// The largest step back.
     pub(crate) back: u64,
     /// The longest time for which it stood still, or 0.
@@ -46,6 +48,7 @@ impl Record {
         Self {
             error: self.error.max(other.error),
             last_error: self.last_error.max(other.last_error),
+            wrong_for: self.wrong_for.max(other.wrong_for),
             back: self.back.max(other.back),
             still: self.still.max(other.still),
             says: if is_worse { other.says } else { self.says },
@@ -62,6 +65,8 @@ pub(crate) struct Watch {
     offset: Cell<Option<i64>>,
     /// The last time, and the kernel's when the clock first showed it.
     last: Cell<(i64, u64)>,
+    /// The kernel's time when the clock became wrong, while it is.
+    wrong_since: Cell<Option<u64>>,
     record: RefCell<Record>,
     /// The longest time for which it reads without an event.
     longest: u128,
@@ -90,6 +95,7 @@ impl Watch {
             follows: contender.follows,
             offset: Cell::new(None),
             last: Cell::new((i64::MIN, 0)),
+            wrong_since: Cell::new(None),
             record: RefCell::default(),
             longest,
         }
@@ -113,6 +119,7 @@ impl Watch {
 
     /// The kernel's clock just before and just after the read are the limits of a right answer.
     fn read(&self) {
+        self.thread.hand_over();
         let start = self.thread.world.kernel();
         let before = self.kernel();
         let time = self.clock.read() as i64;
@@ -124,6 +131,13 @@ impl Watch {
         let mut record = self.record.borrow_mut();
         record.error = record.error.max(error);
         record.last_error = error;
+        if error > WRONG {
+            let since = self.wrong_since.get().unwrap_or(start);
+            self.wrong_since.set(Some(since));
+            record.wrong_for = record.wrong_for.max(start.abs_diff(since));
+        } else {
+            self.wrong_since.set(None);
+        }
         self.compare_with_last(&mut record, time, start);
     }
 

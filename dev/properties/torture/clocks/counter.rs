@@ -58,29 +58,37 @@ impl Source for Machine {
     }
 }
 
-struct Counter(CounterClock<Machine>);
+/// The clock, read in order or not, in a program that called `trust_hypervisor()` or not.
+pub(super) struct Counter<const ORDERED: bool, const TRUSTING: bool>(CounterClock<Machine>);
 
-impl Counter {
+pub(super) type Ordered = Counter<true, false>;
+pub(super) type Unordered = Counter<false, false>;
+pub(super) type Trusting = Counter<true, true>;
+
+impl<const ORDERED: bool, const TRUSTING: bool> Clock for Counter<ORDERED, TRUSTING> {
     /// Reads until the counter was measured, or will not be used. A program need not wait for that:
     /// the vDSO answers meanwhile.
-    fn new(thread: &Rc<Thread>, trusts_hypervisor: bool) -> Self {
-        let thread = Rc::clone(thread);
-        let world = Rc::clone(&thread.world);
+    fn start(thread: &Rc<Thread>) -> Self {
         let clock = CounterClock::new(Machine {
-            thread,
-            trusts_hypervisor,
+            thread: Rc::clone(thread),
+            trusts_hypervisor: TRUSTING,
         });
         for _ in 0..100_000 {
             let is_read = clock.slow_monotonic().is_some();
             if is_read && clock.state().status != Status::Calibrating {
                 break;
             }
-            world.pass(MICRO);
+            thread.world.pass(MICRO);
         }
         Self(clock)
     }
 
-    fn read(&self, ticks: fn(&Machine) -> u64) -> u64 {
+    fn read(&self) -> u64 {
+        let ticks = if ORDERED {
+            Source::ticks_ordered
+        } else {
+            Source::ticks
+        };
         if let Some(nanos) = self.0.monotonic(ticks) {
             return nanos;
         }
@@ -89,54 +97,5 @@ impl Counter {
 
     fn says(&self) -> String {
         self.0.state().status.to_string()
-    }
-}
-
-pub(super) struct Ordered(Counter);
-
-impl Clock for Ordered {
-    fn start(thread: &Rc<Thread>) -> Self {
-        Self(Counter::new(thread, false))
-    }
-
-    fn read(&self) -> u64 {
-        self.0.read(Source::ticks_ordered)
-    }
-
-    fn says(&self) -> String {
-        self.0.says()
-    }
-}
-
-pub(super) struct Unordered(Counter);
-
-impl Clock for Unordered {
-    fn start(thread: &Rc<Thread>) -> Self {
-        Self(Counter::new(thread, false))
-    }
-
-    fn read(&self) -> u64 {
-        self.0.read(Source::ticks)
-    }
-
-    fn says(&self) -> String {
-        self.0.says()
-    }
-}
-
-/// The ordered clock after `trust_hypervisor()`.
-pub(super) struct Trusting(Counter);
-
-impl Clock for Trusting {
-    fn start(thread: &Rc<Thread>) -> Self {
-        Self(Counter::new(thread, true))
-    }
-
-    fn read(&self) -> u64 {
-        self.0.read(Source::ticks_ordered)
-    }
-
-    fn says(&self) -> String {
-        self.0.says()
     }
 }

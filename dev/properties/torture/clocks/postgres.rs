@@ -1,6 +1,6 @@
 //! PostgreSQL 19's `timing_clock_source = auto`, from `src/common/instr_time.c`,
-//! `src/include/portability/instr_time.h` and `src/port/pg_cpu_x86.c` (PostgreSQL licence), commit
-//! 294520c of April 2026 in the branch of its author.
+//! `src/include/portability/instr_time.h` and `src/port/pg_cpu_x86.c` (PostgreSQL licence), as the
+//! branch of the author of commit 294520c has them.
 //!
 //! x86-64 only. CPUID states no rate here, as on AMD's CPUs and in guests of QEMU's default model,
 //! so the rate is measured until ten results in a row differ by less than 100 ppm, which usually

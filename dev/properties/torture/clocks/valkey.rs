@@ -1,5 +1,5 @@
-//! Valkey's `getMonotonicUs()`, from `src/monotonic.c` (BSD-3-Clause): as it was in 9.1.0, before
-//! #4346, and at commit 0148137a of September 2026, after #4346 and #4707.
+//! Valkey's `getMonotonicUs()`, from `src/monotonic.c` (BSD-3-Clause): as it was in 9.1.0, and at
+//! commit 0148137a, which has #4346 and the check of #4707.
 //!
 //! On x86 the multiplier has 24 bits after the point and is rounded down: at 2.65 GHz it is 6331,
 //! and one less makes the clock 158 ppm slower. The least of three samples counts, which is the
