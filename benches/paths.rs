@@ -157,9 +157,9 @@ fn is_measured(samples: &Samples, group: &str) -> bool {
 fn criterion() -> Criterion {
     let mut criterion = Criterion::default();
     if env::var_os("CRITERION_HOME").is_none() {
-        // A guest has no cargo that would name the folder.
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("criterion");
-        criterion = criterion.output_directory(&folder);
+        // A guest has no cargo that would name the directory.
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("criterion");
+        criterion = criterion.output_directory(&directory);
     }
     let [warm_up, measurement] = if machine::is_emulated() {
         // The analysis is emulated, too.

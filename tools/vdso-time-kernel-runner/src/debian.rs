@@ -165,7 +165,7 @@ impl Archive {
         if let Some(package) = packages.first() {
             apt_get = apt_get.arg(format!("--target-release={}", package.suite));
         }
-        // A package that the index does not have is no fault of the mirror.
+        // It is not the mirror's fault if the index does not have a package.
         let uris = self.ask(apt_get.args(requests).arg("--print-uris"))?;
         let files = files(&uris);
         let bytes: u64 = files.iter().map(|(_, size)| size).sum();

@@ -134,7 +134,7 @@ fn the_tests_of_an_ordinary_crate_pass() {
 
 #[test]
 fn a_test_that_hangs_is_named_after_the_results_of_the_others() {
-    let Some((has_passed, output)) = run(&["--include-ignored", "h"], "30") else {
+    let Some((has_passed, output)) = run(&["--include-ignored", "a_shell", "hangs"], "30") else {
         return;
     };
     assert!(!has_passed, "{output}");

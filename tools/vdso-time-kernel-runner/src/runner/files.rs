@@ -106,7 +106,7 @@ pub(super) type Entries = BTreeMap<PathBuf, Entry>;
 /// The files of a guest, by their absolute paths.
 pub(super) struct Files {
     pub(super) entries: Entries,
-    /// What was compiled for this run, and is no part of the package: cargo's directories.
+    /// Cargo's directories of this run, which are not part of the package.
     built: Vec<PathBuf>,
 }
 

@@ -194,7 +194,7 @@ fn timed_out(program: &str, limit: Duration) -> String {
     )
 }
 
-/// Runs the program that cargo names, by this plan or by that of the environment.
+/// Runs the program that cargo names, with this plan or with the one of the environment.
 pub fn run_for_cargo(words: &[String], plan: Option<Plan>) -> ExitCode {
     match try_run_for_cargo(words, plan) {
         Ok(code) => ExitCode::from(code),
