@@ -1,5 +1,5 @@
-//! `cargo bench --bench paths`: each call through the vDSO, through libc, through std and through the
-//! system call.
+//! `cargo bench --bench paths`: each call through the vDSO, libc and std, and through the system
+//! call.
 //!
 //! The program ends with status 1 if the path through the vDSO is not faster than the system call
 //! although the doctor proves that it stays in user space.
