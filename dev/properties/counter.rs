@@ -17,7 +17,7 @@ mod arithmetic {
     use vdso_time::ReadCost::{FunctionCall, SystemCall, Unknown};
 
     use crate::engine::sample::{Burst, Interval};
-    use crate::engine::source::Source;
+    use crate::engine::source::{Keeper, Source};
     use crate::engine::status::Unavailable;
     use crate::engine::{segment, state, wall};
 
@@ -53,8 +53,8 @@ mod arithmetic {
             None
         }
 
-        fn detect(&self) -> Result<(), Unavailable> {
-            Ok(())
+        fn detect(&self, _: bool) -> Result<Keeper, Unavailable> {
+            Ok(Keeper::Kernel)
         }
     }
 

@@ -10,7 +10,7 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
 use crate::engine::clock::CounterClock;
-use crate::engine::source::Source;
+use crate::engine::source::{Keeper, Source};
 use crate::engine::status::Unavailable;
 use crate::{CLOCK, check};
 
@@ -60,11 +60,11 @@ impl Source for Arc<Machine> {
         Some(self.pass(10) as i64)
     }
 
-    fn detect(&self) -> Result<(), Unavailable> {
+    fn detect(&self, _: bool) -> Result<Keeper, Unavailable> {
         if self.is_unavailable.load(Relaxed) {
             Err(Unavailable::ClockSource)
         } else {
-            Ok(())
+            Ok(Keeper::Kernel)
         }
     }
 }

@@ -1,13 +1,11 @@
 //! The clock of this process, and its functions, except for the types in [`super::clocks`].
 
-use core::sync::atomic::Ordering::Relaxed;
-
 use vdso_time::Errno;
 
 use super::engine::clock::CounterClock;
 use super::engine::status::{State, Status, Unavailable};
+use super::machine::Native;
 use super::machine::arch::{Counter as _, CpuCounter};
-use super::machine::{Native, TRUSTS_HYPERVISOR};
 
 pub(super) static CLOCK: CounterClock<Native> = CounterClock::new(Native);
 // It is in one page. A fork copies page by page, and could cut an update of two pages in two.
@@ -101,12 +99,9 @@ pub fn prepare_for_sandbox() -> Status {
 /// counter::trust_hypervisor().expect("main() calls it before the first read");
 /// ```
 pub fn trust_hypervisor() -> Result<(), Errno> {
-    if TRUSTS_HYPERVISOR.load(Relaxed) {
-        return Ok(());
+    if CLOCK.trust_hypervisor() {
+        Ok(())
+    } else {
+        Err(Errno::EBUSY)
     }
-    if CLOCK.was_read() {
-        return Err(Errno::EBUSY);
-    }
-    TRUSTS_HYPERVISOR.store(true, Relaxed);
-    Ok(())
 }

@@ -121,3 +121,57 @@ fn a_clock_with_a_unit_of_100_ns_is_followed_to_two_units() {
         },
     );
 }
+
+/// Hides the CPU's bit, as QEMU does. The sources other than `kvm-clock` have no hypervisor to trust.
+#[test]
+fn without_the_invariant_bit_only_a_trusted_hypervisor_keeps_a_counter() {
+    check(
+        50,
+        quiet_machines(1_000_000_000),
+        any::<[bool; 3]>(),
+        |witness, [is_paravirtual, is_trusted, is_early]| {
+            let Witness { world, clock, .. } = witness;
+            let not_invariant = Unavailable::NotInvariant;
+            world.is_paravirtual.set(is_paravirtual);
+            world.is_variable.set(true);
+            assert_eq!(clock.check(), Err(not_invariant));
+            if !is_early {
+                witness.read();
+                assert_eq!(witness.status(), Status::Unavailable(not_invariant));
+            }
+            if is_trusted {
+                assert_eq!(clock.trust_hypervisor(), is_early);
+            }
+            let is_used = is_paravirtual && is_trusted && is_early;
+            assert_eq!(clock.check().is_ok(), is_used);
+            for _ in 0..2 {
+                witness.watch(4 * CALIBRATION);
+                let status = witness.settled();
+                assert_eq!(status.is_used(), is_used, "{status}");
+                world.pass(11 * SECOND);
+            }
+        },
+    );
+}
+
+/// Makes the CPU slower, so that each read takes half as long again. That is suspect where the vDSO
+/// can fall back at any read, and nowhere else.
+#[test]
+fn reads_that_become_somewhat_slower_are_suspect_only_under_a_hypervisor() {
+    check(
+        50,
+        quiet_machines(1_000_000_000),
+        any::<bool>(),
+        |witness, is_paravirtual| {
+            let Witness { world, .. } = witness;
+            world.is_paravirtual.set(is_paravirtual);
+            world.entry.set(500 * NANO);
+            witness.watch(4 * CALIBRATION);
+            let asked = world.detections.get();
+            world.syscall.set(25 * NANO);
+            witness.watch(3 * SEGMENT);
+            assert_eq!(world.detections.get() > asked, is_paravirtual);
+            assert_eq!(witness.settled(), Status::Used);
+        },
+    );
+}

@@ -8,9 +8,8 @@ use std::rc::Rc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use vdso_time::__private::compare;
-use vdso_time::ReadCost;
 
-use crate::engine::source::Source;
+use crate::engine::source::{Keeper, Source};
 use crate::engine::status::Unavailable;
 
 /// Units of simulated time, in picoseconds.
@@ -124,6 +123,8 @@ pub(crate) struct World {
     pub(crate) entry: Cell<u128>,
     /// The clock source is a scale and an offset that the hypervisor writes.
     pub(crate) is_paravirtual: Cell<bool>,
+    /// Whether the CPU lacks the bit of an invariant counter.
+    pub(crate) is_variable: Cell<bool>,
     /// The unit of the kernel's clocks in nanoseconds, if it is not 1.
     pub(crate) unit: Cell<u64>,
     /// The reader is preempted in the kernel's read of this number, for so long. Then others read.
@@ -358,9 +359,15 @@ impl Source for Rc<World> {
         })
     }
 
-    fn detect(&self) -> Result<(), Unavailable> {
+    fn detect(&self, trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
         add(&self.detections, 1);
         self.call(2_000, || self.unavailable.get().map_or(Ok(()), Err))?;
+        let keeper = if self.is_paravirtual.get() {
+            Keeper::Hypervisor
+        } else {
+            Keeper::Kernel
+        };
+        keeper.check_rate(!self.is_variable.get(), trusts_hypervisor)?;
         let (reads, calls) = (self.kernel_reads.get(), Cell::new(0));
         let by_kernel = || {
             add(&calls, 1);
@@ -383,17 +390,8 @@ impl Source for Rc<World> {
             is_shared || calls.get() + by_vdso <= 16,
             "{calls:?} and {by_vdso} system calls"
         );
-        let is_slow =
-            cost == ReadCost::SystemCall || cost == ReadCost::Unknown && self.is_paravirtual.get();
-        if is_slow {
-            Err(Unavailable::SlowVdso)
-        } else {
-            Ok(())
-        }
-    }
-
-    fn is_paravirtual(&self) -> bool {
-        self.is_paravirtual.get()
+        keeper.check_cost(cost)?;
+        Ok(keeper)
     }
 
     fn stated_frequency(&self) -> Option<u64> {

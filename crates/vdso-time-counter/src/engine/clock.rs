@@ -86,6 +86,8 @@ pub(crate) struct CounterClock<S> {
     steps: AtomicUsize,
     wall_steps: AtomicUsize,
     forbids_system_calls: AtomicBool,
+    /// Whether the hypervisor's statement about the counter is enough.
+    trusts_hypervisor: AtomicBool,
     source: S,
 }
 
@@ -114,6 +116,7 @@ impl<S: Source> CounterClock<S> {
             steps: AtomicUsize::new(0),
             wall_steps: AtomicUsize::new(0),
             forbids_system_calls: AtomicBool::new(false),
+            trusts_hypervisor: AtomicBool::new(false),
             source,
         }
     }
@@ -388,6 +391,7 @@ impl<S: Source> CounterClock<S> {
             now,
             is_wanted,
             may_check: !self.forbids_system_calls.load(Relaxed),
+            trusts_hypervisor: self.trusts_hypervisor.load(Relaxed),
             found: Found::default(),
         };
         if transition.next_state().is_none() {
@@ -473,13 +477,22 @@ impl<S: Source> CounterClock<S> {
         if state.phase == Phase::Off && state.unavailable == Some(Unavailable::Frequency) {
             return Err(Unavailable::Frequency);
         }
-        self.source.detect()
+        self.source.detect(self.trusts_hypervisor.load(Relaxed))?;
+        Ok(())
     }
 
     /// Returns whether the clock was read, so that the kernel was asked for its clock source.
     pub(crate) fn was_read(&self) -> bool {
-        let state = self.load();
-        state.phase != Phase::Idle || state.calibrations > 0
+        self.load().has_offset()
+    }
+
+    /// Trusts the hypervisor's statement about the counter. Returns whether it does, which it does
+    /// not if the clock was read before.
+    pub(crate) fn trust_hypervisor(&self) -> bool {
+        if !self.was_read() {
+            self.trusts_hypervisor.store(true, Relaxed);
+        }
+        self.trusts_hypervisor.load(Relaxed)
     }
 
     /// Reads until the counter is measured, if it is not, and forbids the clock's system calls.

@@ -1,5 +1,7 @@
 //! [`Source`]: a counter, and the kernel's clocks.
 
+use vdso_time::ReadCost;
+
 use super::status::Unavailable;
 
 /// A counter, and the kernel's clocks that it follows. Times are in nanoseconds; `None` is the
@@ -13,17 +15,52 @@ pub(crate) trait Source {
     fn monotonic(&self) -> Option<u64>;
     /// Reads `CLOCK_REALTIME`.
     fn realtime(&self) -> Option<i64>;
-    /// Reads `CLOCK_MONOTONIC_RAW`, which nobody slews, if the kernel has it.
+    /// Reads `CLOCK_MONOTONIC_RAW`, which is never slewed, if the kernel has it.
     fn raw(&self) -> Option<i64>;
-    /// Asks the kernel whether the counter can be used.
-    fn detect(&self) -> Result<(), Unavailable>;
-    /// Returns whether the last [`detect`](Self::detect) found a clock source that the hypervisor
-    /// keeps.
-    fn is_paravirtual(&self) -> bool {
-        false
-    }
+    /// Asks the kernel whether the counter can be used, and who keeps its clock source.
+    ///
+    /// `trusts_hypervisor` says whether the hypervisor's statement is enough.
+    fn detect(&self, trusts_hypervisor: bool) -> Result<Keeper, Unavailable>;
     /// Returns the counter's rate in Hz as the hardware states it.
     fn stated_frequency(&self) -> Option<u64> {
         None
+    }
+}
+
+/// Who keeps the clock source that is the counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeper {
+    /// The kernel, as `tsc`.
+    Kernel,
+    /// The hypervisor, as `kvm-clock`: it writes a scale and an offset, and says whether the
+    /// counters of all CPUs agree.
+    Hypervisor,
+}
+
+impl Keeper {
+    /// Checks that the counter's rate is constant: the CPU states it, or the program trusts the
+    /// hypervisor.
+    pub(crate) fn check_rate(
+        self,
+        is_invariant: bool,
+        trusts_hypervisor: bool,
+    ) -> Result<(), Unavailable> {
+        if is_invariant || self == Self::Hypervisor && trusts_hypervisor {
+            Ok(())
+        } else {
+            Err(Unavailable::NotInvariant)
+        }
+    }
+
+    /// Checks that the vDSO reads the counter, given the cost of its read of `CLOCK_MONOTONIC`.
+    ///
+    /// The clock source keeps its name if the hypervisor takes back the stable bit. Only the time
+    /// of a read shows it, so there the counter is unavailable when in doubt.
+    pub(crate) fn check_cost(self, cost: ReadCost) -> Result<(), Unavailable> {
+        match cost {
+            ReadCost::SystemCall => Err(Unavailable::SlowVdso),
+            ReadCost::Unknown if self == Self::Hypervisor => Err(Unavailable::SlowVdso),
+            _ => Ok(()),
+        }
     }
 }

@@ -7,6 +7,7 @@ use vdso_time::Timespec;
 use super::latch::Word;
 use super::sample::Sample;
 use super::segment::{self, Rate, Segment, scale};
+use super::source::Keeper;
 use super::status::{Statistics, Unavailable};
 
 /// The age at which a sample gives no rate, because the system may have been suspended since.
@@ -63,6 +64,8 @@ pub(crate) struct ClockState {
     /// Afterwards, the change of the rate that the last sample showed, if a step can look like it.
     pub(crate) pending: i64,
     pub(crate) phase: Phase,
+    /// Who keeps the clock source, as far as the kernel was asked.
+    pub(crate) keeper: Keeper,
     /// Why the counter is unavailable, or was the last time.
     pub(crate) unavailable: Option<Unavailable>,
     /// How many calibrations in a row were spoilt.
@@ -161,7 +164,10 @@ impl ClockState {
         } else {
             segment.rate
         };
-        let reason = self.unavailable.map_or(0, |reason| reason as u8 + 1);
+        let mut reason = self.unavailable.map_or(0, |reason| reason as u8 + 1);
+        if self.keeper == Keeper::Hypervisor {
+            reason |= HYPERVISOR;
+        }
         let progress = u32::from_le_bytes([self.phase as u8, self.spoilt, self.unsteady, reason]);
         [
             segment.start,
@@ -209,6 +215,12 @@ impl ClockState {
         let rate = if rate == NOT_USED { 0 } else { rate };
         let (progress, cost) = split(progress);
         let [phase, spoilt, unsteady, reason] = progress.to_le_bytes();
+        let keeper = if reason & HYPERVISOR == 0 {
+            Keeper::Kernel
+        } else {
+            Keeper::Hypervisor
+        };
+        let reason = reason & !HYPERVISOR;
         let (calibrations, times_unavailable) = split(counts);
         let (last_error, largest_error) = split(errors);
         Self {
@@ -232,6 +244,7 @@ impl ClockState {
             },
             pending: pending as i64,
             phase: Phase::from_code(phase),
+            keeper,
             unavailable: Unavailable::ALL
                 .get(usize::from(reason).wrapping_sub(1))
                 .copied(),
@@ -266,6 +279,9 @@ fn split(word: u64) -> (u32, u32) {
 /// The word of the rate while the counter is not used and the last segment has ended. No rate is so
 /// large. So a read learns from this one word that the vDSO answers.
 const NOT_USED: u64 = u64::MAX;
+
+/// The bit of [`Keeper::Hypervisor`] beside the reason.
+const HYPERVISOR: u8 = 0x80;
 
 const NANOS_PER_SEC: i64 = 1_000_000_000;
 /// The least bits that hold the nanoseconds of a second.

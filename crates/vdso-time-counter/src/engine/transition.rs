@@ -2,7 +2,7 @@
 
 use super::sample::{Burst, Interval, Sample};
 use super::segment::{self, Rate, Segment};
-use super::source::Source;
+use super::source::{Keeper, Source};
 use super::state::{ClockState, LONGEST_RETRY, OLD, Phase};
 use super::status::Unavailable;
 use super::wall;
@@ -39,6 +39,7 @@ pub(crate) struct Transition<'a, S> {
     pub(crate) is_wanted: bool,
     /// Whether system calls are permitted.
     pub(crate) may_check: bool,
+    pub(crate) trusts_hypervisor: bool,
     pub(crate) found: Found,
 }
 
@@ -94,12 +95,12 @@ impl<S: Source> Transition<'_, S> {
 
     #[cold]
     #[inline(never)]
-    fn detect(&self) -> Result<(), Unavailable> {
-        if self.may_check {
-            self.source.detect()
-        } else {
-            Err(Unavailable::SystemCallsForbidden)
+    fn detect(&mut self) -> Result<(), Unavailable> {
+        if !self.may_check {
+            return Err(Unavailable::SystemCallsForbidden);
         }
+        self.state.keeper = self.source.detect(self.trusts_hypervisor)?;
+        Ok(())
     }
 
     /// Makes the counter unavailable until the check time. The offset stays: a segment in force
@@ -336,7 +337,7 @@ impl<S: Source> Transition<'_, S> {
     /// a CPU that became slower is suspect, too, which costs some microseconds in a segment. A
     /// coarse counter has a cost of 0 or 1.
     fn suspect_cost(&self, usual: u64) -> u64 {
-        if self.source.is_paravirtual() {
+        if self.state.keeper == Keeper::Hypervisor {
             usual + usual / 4 + 2
         } else {
             usual.max(1).saturating_mul(3)

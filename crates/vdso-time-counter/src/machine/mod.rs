@@ -1,32 +1,35 @@
 //! [`Native`]: this machine as a [`Source`].
 
 pub(crate) mod arch;
-#[cfg_attr(
-    all(
-        any(target_os = "linux", target_os = "android"),
-        not(vdso_time_other_os)
-    ),
-    path = "linux.rs"
-)]
-#[cfg_attr(
-    any(
-        vdso_time_other_os,
-        not(any(target_os = "linux", target_os = "android"))
-    ),
-    path = "other_os.rs"
-)]
-mod system;
 
-use core::sync::atomic::AtomicBool;
+// Linux is asked about its clock source. Elsewhere std's clock answers, and nothing is asked.
+#[cfg(all(
+    any(target_os = "linux", target_os = "android"),
+    not(vdso_time_other_os)
+))]
+mod linux;
+#[cfg(all(
+    any(target_os = "linux", target_os = "android"),
+    not(vdso_time_other_os)
+))]
+use linux as system;
+
+#[cfg(any(
+    vdso_time_other_os,
+    not(any(target_os = "linux", target_os = "android"))
+))]
+mod other_os;
+#[cfg(any(
+    vdso_time_other_os,
+    not(any(target_os = "linux", target_os = "android"))
+))]
+use other_os as system;
 
 use vdso_time::{ClockId, Errno, clock_gettime};
 
-use crate::engine::source::Source;
+use crate::engine::source::{Keeper, Source};
 use crate::engine::status::Unavailable;
 use arch::{Counter as _, CpuCounter};
-
-/// Whether the hypervisor's stable bit counts as the CPU's invariant bit.
-pub(super) static TRUSTS_HYPERVISOR: AtomicBool = AtomicBool::new(false);
 
 /// This machine's counter and kernel.
 pub(super) struct Native;
@@ -66,12 +69,8 @@ impl Source for Native {
         kernel_nanos(ClockId::MONOTONIC_RAW).ok()
     }
 
-    fn detect(&self) -> Result<(), Unavailable> {
-        system::detect()
-    }
-
-    fn is_paravirtual(&self) -> bool {
-        system::is_paravirtual()
+    fn detect(&self, trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
+        system::detect(trusts_hypervisor)
     }
 
     fn stated_frequency(&self) -> Option<u64> {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::Clock;
 use crate::engine::clock::CounterClock;
-use crate::engine::source::Source;
+use crate::engine::source::{Keeper, Source};
 use crate::engine::status::{Status, Unavailable};
 use crate::thread::{ClockSource, Thread};
 use crate::world::MICRO;
@@ -12,8 +12,6 @@ use crate::world::MICRO;
 /// The thread as the engine reads it.
 struct Machine {
     thread: Rc<Thread>,
-    /// Whether the program called `trust_hypervisor()`.
-    trusts_hypervisor: bool,
 }
 
 impl Source for Machine {
@@ -38,19 +36,15 @@ impl Source for Machine {
     }
 
     /// Applies the rules of the crate's `machine/linux.rs`.
-    fn detect(&self) -> Result<(), Unavailable> {
-        if self.thread.clock_source.get() == ClockSource::Hpet {
-            return Err(Unavailable::ClockSource);
-        }
-        let is_trusted = self.is_paravirtual() && self.trusts_hypervisor;
-        if !self.thread.is_invariant.get() && !is_trusted {
-            return Err(Unavailable::NotInvariant);
-        }
-        self.thread.world.detect()
-    }
-
-    fn is_paravirtual(&self) -> bool {
-        self.thread.clock_source.get() == ClockSource::Kvm
+    fn detect(&self, trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
+        let keeper = match self.thread.clock_source.get() {
+            ClockSource::Hpet => return Err(Unavailable::ClockSource),
+            ClockSource::Kvm => Keeper::Hypervisor,
+            ClockSource::Counter => Keeper::Kernel,
+        };
+        keeper.check_rate(self.thread.is_invariant.get(), trusts_hypervisor)?;
+        self.thread.world.detect(trusts_hypervisor)?;
+        Ok(keeper)
     }
 
     fn stated_frequency(&self) -> Option<u64> {
@@ -71,8 +65,10 @@ impl<const ORDERED: bool, const TRUSTING: bool> Clock for Counter<ORDERED, TRUST
     fn start(thread: &Rc<Thread>) -> Self {
         let clock = CounterClock::new(Machine {
             thread: Rc::clone(thread),
-            trusts_hypervisor: TRUSTING,
         });
+        if TRUSTING {
+            assert!(clock.trust_hypervisor(), "the clock was not read yet");
+        }
         for _ in 0..100_000 {
             let is_read = clock.slow_monotonic().is_some();
             if is_read && clock.state().status != Status::Calibrating {
