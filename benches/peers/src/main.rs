@@ -123,7 +123,9 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
 
 /// Returns the short table of README.md.
 fn summary(samples: &Samples) -> Table {
-    const HEAD: [&str; 7] = ["ns", OURS, "std", "musl", "rustix", "quanta", SYSCALL];
+    const HEAD: [&str; 8] = [
+        "ns", OURS, "libc", "std", "musl", "rustix", "quanta", SYSCALL,
+    ];
     const ROWS: [(&str, &str); 5] = [
         ("time()", "`time()`"),
         (MONOTONIC, "monotonic"),

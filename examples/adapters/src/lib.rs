@@ -1,4 +1,4 @@
-//! What a program copies to have vdso-time's times in its log lines. `docs/LOGGING.md` explains it.
+//! What a program copies to have vdso-time's times in its log lines. `docs/ADOPT.md` explains it.
 
 use std::fmt;
 use std::time::SystemTime;

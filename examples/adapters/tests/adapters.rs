@@ -65,9 +65,11 @@ fn code_on_the_page_is_code_of_this_package() {
         .flatten()
         .filter_map(|file| fs::read_to_string(file.unwrap().path()).ok());
     let code: Vec<String> = code.map(|code| lines_of(&code)).collect();
-    let page = fs::read_to_string(package.join("../../docs/LOGGING.md")).unwrap();
-    let blocks: Vec<&str> = page
-        .split("```rust\n")
+    let page = fs::read_to_string(package.join("../../docs/ADOPT.md")).unwrap();
+    let (_, section) = page.split_once("\n## Log lines\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let blocks: Vec<&str> = section
+        .split("```rust,ignore\n")
         .skip(1)
         .filter_map(|rest| rest.split("```").next())
         .collect();
