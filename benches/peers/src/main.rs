@@ -7,6 +7,7 @@ mod first;
 mod foreign;
 mod rows;
 mod scale;
+mod worst;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -34,6 +35,10 @@ const LIMITS: &[Limit] = &[
     isolated(scale::ROWS[3], "std", 1.03),
     isolated(discovery::ROWS[0], discovery::SELFTESTS, 1.50),
     isolated(discovery::ROWS[1], discovery::SELFTESTS, 1.00),
+    isolated(worst::ROWS[0], worst::SIZES[0], 3.00).of(worst::SIZES[1]),
+    isolated(worst::ROWS[1], worst::SIZES[0], 3.00).of(worst::SIZES[1]),
+    isolated(worst::ROWS[2], worst::SIZES[0], 3.00).of(worst::SIZES[1]),
+    isolated(worst::ROWS[3], worst::SIZES[0], 3.00).of(worst::SIZES[1]),
 ];
 
 /// The contenders of the calls, in the order of the columns: the C libraries, and Rust's.
@@ -50,6 +55,10 @@ fn child(asked: &[String]) -> Result<(), String> {
         }
         [what, seconds] if what == accuracy::ROW => {
             accuracy::print(number(seconds)? as u64);
+            Ok(())
+        }
+        [what] if what == worst::ROWS[0] => {
+            worst::print();
             Ok(())
         }
         _ => {
@@ -98,6 +107,9 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
             ])?;
         }
     }
+    if worst::ROWS.iter().any(|row| arguments.wants(row)) {
+        samples.add_child(&[worst::ROWS[0]])?;
+    }
     if arguments.wants(accuracy::ROW) {
         samples.add_child(&[accuracy::ROW, arguments.effort.choose("1", "2", "10")])?;
     }
@@ -116,6 +128,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
         scale::table(&samples),
         accuracy::table(&samples),
         discovery::table(&samples),
+        worst::table(&samples),
         limits,
     ]);
     Ok(report)

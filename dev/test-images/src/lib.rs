@@ -15,6 +15,7 @@ pub mod kinds;
 pub mod promises;
 mod spec;
 mod tables;
+pub mod worst;
 
 pub use built::{Built, Field};
 pub use spec::*;

@@ -385,7 +385,8 @@ impl<'a> Spec<'a> {
 /// one within it.
 fn strings<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<_> = names.collect();
-    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+    names.sort_by_key(|name| (std::cmp::Reverse(name.len()), *name));
+    names.dedup();
     names
         .into_iter()
         .fold("\0".into(), |mut strings: String, name| {
