@@ -3,8 +3,8 @@
 //! A bar is a time, or a time as a multiple of another. So a long bar is slow in every chart.
 //!
 //! I looked for a library first. plotters writes each colour into the elements, so one file cannot
-//! follow the page. charming draws an SVG with a JavaScript engine. poloto has style sheets, but one
-//! bar for each name and no logarithmic axis. What is needed here is a loop of rectangles and
+//! follow the page. charming draws an SVG with a JavaScript engine. poloto has style sheets, but
+//! one bar for each name and no logarithmic axis. What is needed here is a loop of rectangles and
 //! texts.
 
 use std::fmt::Write as _;

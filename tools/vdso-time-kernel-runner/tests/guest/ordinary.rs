@@ -1,4 +1,5 @@
-//! The tests of an ordinary crate: what they need of a machine. tests/guest.rs runs them in a guest.
+//! The tests of an ordinary crate: what they need of a machine. tests/guest.rs runs them in a
+//! guest.
 
 use std::env;
 use std::fs;
