@@ -56,11 +56,12 @@ pub enum Message {
 /// Returns the exit code, or 128 plus the signal that ended the program.
 #[must_use]
 pub fn exit_code(status: ExitStatus) -> u8 {
-    let code = status
-        .code()
-        .or_else(|| status.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok())
-        .unwrap_or(u8::MAX)
+    let code = match (status.code(), status.signal()) {
+        (Some(code), _) => code,
+        (None, Some(signal)) => 128 + signal,
+        (None, None) => return u8::MAX,
+    };
+    u8::try_from(code).unwrap_or(u8::MAX)
 }
 
 /// STX and ETX, which kernels do not print.
@@ -84,25 +85,29 @@ impl Frame {
 
     /// Decodes what is between START and END; `None` if it is damaged.
     fn decode(bytes: &[u8]) -> Option<Self> {
-        let (sum, text) = std::str::from_utf8(bytes).ok()?.split_at_checked(8)?;
-        if u32::from_str_radix(sum, 16) != Ok(checksum(text)) {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let (sum, digits) = text.split_at_checked(8)?;
+        let sum = u32::from_str_radix(sum, 16).ok()?;
+        if sum != checksum(digits) {
             return None;
         }
-        let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-        let bytes = text
-            .as_bytes()
-            .chunks(2)
-            .map(byte)
-            .collect::<Option<Vec<_>>>()?;
+        let mut bytes = Vec::new();
+        for pair in digits.as_bytes().chunks(2) {
+            let pair = std::str::from_utf8(pair).ok()?;
+            bytes.push(u8::from_str_radix(pair, 16).ok()?);
+        }
         Self::deserialize_bin(&bytes).ok()
     }
 }
 
 /// Computes FNV-1a.
 fn checksum(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |sum, byte| {
-        (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    })
+    let mut sum: u32 = 0x811c_9dc5;
+    for byte in text.bytes() {
+        sum ^= u32::from(byte);
+        sum = sum.wrapping_mul(0x0100_0193);
+    }
+    sum
 }
 
 /// Returns the line with which the runner acknowledges a frame.
@@ -128,16 +133,15 @@ impl Console {
     pub fn next_frame(&mut self) -> Option<Frame> {
         loop {
             let end = self.pending.iter().position(|byte| *byte == END as u8)?;
-            let start = self.pending[..end]
-                .iter()
-                .rposition(|byte| *byte == START as u8);
-            let frame = start.and_then(|start| Frame::decode(&self.pending[start + 1..end]));
-            let messages: Vec<u8> = self
-                .pending
-                .drain(..=end)
-                .take(start.unwrap_or(end))
-                .collect();
-            self.messages.push_str(&String::from_utf8_lossy(&messages));
+            let before = &self.pending[..end];
+            let start = before.iter().rposition(|byte| *byte == START as u8);
+            let mut frame = None;
+            if let Some(start) = start {
+                frame = Frame::decode(&before[start + 1..]);
+            }
+            let messages = &before[..start.unwrap_or(end)];
+            self.messages += &String::from_utf8_lossy(messages);
+            self.pending.drain(..=end);
             if frame.is_some() {
                 return frame;
             }
@@ -176,23 +180,23 @@ mod tests {
     #[test]
     fn undamaged_frames_are_found_among_kernel_messages_in_parts_of_any_size() {
         let all: Vec<u8> = (0..=255).collect();
-        let frames = [Frame(0, Message::Out(all)), Frame(1, Message::Ended(101))];
-        let [out, status] = frames.clone().map(|frame| frame.encode());
+        let first = Frame(0, Message::Out(all));
+        let second = Frame(1, Message::Ended(101));
+        let out = first.encode();
+        let status = second.encode();
+        let frames = [first, second];
         let sent = ["Run /init\r\n\x02zz\x03", &out, "noise", &status, "end"].concat();
         for size in 1..sent.len() {
             let (found, messages) = received(&sent, size);
-            assert_eq!(
-                (&*found, &*messages),
-                (&frames[..], "Run /init\r\nnoiseend")
-            );
+            assert_eq!(found, frames);
+            assert_eq!(messages, "Run /init\r\nnoiseend");
         }
         for (at, char) in out.char_indices() {
-            let rest = &out[at + char.len_utf8()..];
-            for damaged in [
-                [&out[..at], rest].concat(),
-                [&out[..at], "\x04", rest].concat(),
-            ] {
-                let (found, _) = received(&[&*damaged, &out, &status].concat(), 100);
+            let before = &out[..at];
+            let after = &out[at + char.len_utf8()..];
+            for instead in ["", "\x04"] {
+                let sent = [before, instead, after, &out, &status].concat();
+                let (found, _) = received(&sent, 100);
                 assert_eq!(found, frames, "byte {at}");
             }
         }

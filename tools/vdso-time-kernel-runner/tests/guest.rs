@@ -78,9 +78,14 @@ fn create(directory: &Path) -> PathBuf {
     package
 }
 
-/// Runs the runner, with a guest that no other test of this file uses. Returns whether it succeeded
-/// and its output, or records the test as not run.
-fn run_in(directory: &Path, words: &[&str], limit: &str) -> Option<(bool, String)> {
+/// What the runner printed, and whether it succeeded.
+struct Ended {
+    is_success: bool,
+    output: String,
+}
+
+/// Runs the runner in a directory, or records the test as not run.
+fn run_in(directory: &Path, words: &[&str], limit: &str) -> Option<Ended> {
     if !cfg!(target_arch = "x86_64") {
         not_run_here("the guest is for x86_64");
         return None;
@@ -106,11 +111,14 @@ fn run_in(directory: &Path, words: &[&str], limit: &str) -> Option<(bool, String
         not_run_here(format!("{MACHINE} cannot be fetched: {output}"));
         return None;
     }
-    Some((status.success(), output))
+    Some(Ended {
+        is_success: status.success(),
+        output,
+    })
 }
 
 /// Runs the crate's tests in a guest, with these arguments of libtest.
-fn run(arguments: &[&str], limit: &str) -> Option<(bool, String)> {
+fn run(arguments: &[&str], limit: &str) -> Option<Ended> {
     // The tests build in one directory, one after the other.
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guest");
     fs::create_dir_all(&directory).unwrap();
@@ -124,20 +132,21 @@ fn run(arguments: &[&str], limit: &str) -> Option<(bool, String)> {
 
 #[test]
 fn the_tests_of_an_ordinary_crate_pass() {
-    let Some((has_passed, output)) = run(&[], "300") else {
+    let Some(Ended { is_success, output }) = run(&[], "300") else {
         return;
     };
     let count = TESTS.matches("#[test]").count() - TESTS.matches("#[ignore").count();
     let result = format!("test result: ok. {count} passed; 0 failed");
-    assert!(has_passed && output.contains(&result), "{output}");
+    assert!(is_success && output.contains(&result), "{output}");
 }
 
 #[test]
 fn a_test_that_hangs_is_named_after_the_results_of_the_others() {
-    let Some((has_passed, output)) = run(&["--include-ignored", "a_shell", "hangs"], "30") else {
+    let Some(Ended { is_success, output }) = run(&["--include-ignored", "a_shell", "hangs"], "30")
+    else {
         return;
     };
-    assert!(!has_passed, "{output}");
+    assert!(!is_success, "{output}");
     assert!(
         output.contains("test a_shell_and_the_usual_commands_run ... ok"),
         "{output}"
@@ -148,10 +157,10 @@ fn a_test_that_hangs_is_named_after_the_results_of_the_others() {
 
 #[test]
 fn a_test_that_uses_all_memory_is_named() {
-    let Some((has_passed, output)) = run(&["--ignored", "memory"], "300") else {
+    let Some(Ended { is_success, output }) = run(&["--ignored", "memory"], "300") else {
         return;
     };
-    assert!(!has_passed, "{output}");
+    assert!(!is_success, "{output}");
     let error = ": the test uses_all_memory: the kernel killed a process, because the 512 MiB of";
     assert!(output.contains(error), "{output}");
 }
@@ -173,9 +182,9 @@ fn a_program_runs_where_there_is_no_package() {
     let words = ["run", MACHINE, busybox, "ls", "-a"];
     let result = run_in(&directory, &words, "300");
     fs::remove_dir_all(&directory).unwrap();
-    if let Some((has_passed, output)) = result {
+    if let Some(Ended { is_success, output }) = result {
         assert!(
-            has_passed && output.starts_with(".\n..\nfile\n"),
+            is_success && output.starts_with(".\n..\nfile\n"),
             "{output}"
         );
     }

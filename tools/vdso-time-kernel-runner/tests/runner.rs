@@ -10,49 +10,60 @@ const NATIVE: &str = r#"{"qemu": []}"#;
 
 /// Creates a directory whose name contains a space.
 fn directory(name: &str) -> PathBuf {
-    let directory =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name} {}", std::process::id()));
+    let name = format!("{name} {}", std::process::id());
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&directory).unwrap();
     directory
 }
 
-/// Runs these words in a runner with this plan and limit. Returns the exit code, the output and the
-/// errors.
-fn run(name: &str, plan: &str, limit: &str, words: &[&str]) -> (Option<i32>, String, String) {
+/// How a run of the runner ended.
+#[derive(Debug, PartialEq)]
+struct Ended {
+    code: i32,
+    output: String,
+    errors: String,
+}
+
+impl Ended {
+    fn new(code: i32, output: &str, errors: &str) -> Self {
+        Self {
+            code,
+            output: output.into(),
+            errors: errors.into(),
+        }
+    }
+}
+
+/// Runs these words in a runner with this plan and limit.
+fn run(name: &str, plan: &str, limit: &str, words: &[&str]) -> Ended {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vdso-time-kernel-runner"));
     command
         .arg("runner")
         .args(words)
-        .current_dir(directory(name));
-    command
+        .current_dir(directory(name))
         .env("VDSO_TIME_RUNNER_PLAN", plan)
         .env("VDSO_TIME_GUEST_TIMEOUT", limit);
     let output = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+    Ended {
+        code: output.status.code().unwrap(),
+        output: String::from_utf8(output.stdout).unwrap(),
+        errors: String::from_utf8(output.stderr).unwrap(),
+    }
 }
 
 #[test]
 fn output_and_status_pass_through() {
     let words = ["/bin/sh", "-c", "echo out; echo err >&2; exit 7"];
-    assert_eq!(
-        run("through", NATIVE, "60", &words),
-        (Some(7), "out\n".into(), "err\n".into())
-    );
+    let ended = run("through", NATIVE, "60", &words);
+    assert_eq!(ended, Ended::new(7, "out\n", "err\n"));
     // A shell reports 128 and the signal.
-    assert_eq!(
-        run("signal", NATIVE, "60", &["/bin/sh", "-c", "kill -SEGV $$"]).0,
-        Some(128 + 11)
-    );
+    let words = ["/bin/sh", "-c", "kill -SEGV $$"];
+    let ended = run("signal", NATIVE, "60", &words);
+    assert_eq!(ended.code, 128 + 11);
+
     let emulator = r#"{"qemu": ["/bin/echo", "an emulator"]}"#;
-    assert_eq!(
-        run("emulator", emulator, "60", &["/bin/p", "--x"]).1,
-        "an emulator /bin/p --x\n"
-    );
+    let ended = run("emulator", emulator, "60", &["/bin/p", "--x"]);
+    assert_eq!(ended.output, "an emulator /bin/p --x\n");
 }
 
 #[test]
@@ -85,10 +96,8 @@ fn a_program_and_a_kernel_end_at_the_limit() {
     ] {
         let limit = "/bin/sh: still running after 1 s; VDSO_TIME_GUEST_TIMEOUT=SECONDS allows more";
         let error = format!("vdso-time-kernel-runner: {limit}{end}\n");
-        assert_eq!(
-            run("limit", plan, "1", words),
-            (Some(125), String::new(), error)
-        );
+        let ended = run("limit", plan, "1", words);
+        assert_eq!(ended, Ended::new(125, "", &error));
     }
 }
 
