@@ -94,7 +94,7 @@ impl fmt::Display for ProcessError {
                 "there is no /proc of this PID namespace: run this program with `unshare --mount-proc` as root"
             }
             Self::Denied => {
-                "this user must not read its memory: run as root with CAP_SYS_PTRACE (`docker run --cap-add \
+                "the kernel denies access to its memory: run as root with CAP_SYS_PTRACE (`docker run --cap-add \
                  SYS_PTRACE`, or on the host)"
             }
             Self::NoVdso => "it has no vDSO, so each of its clock reads is a system call",
