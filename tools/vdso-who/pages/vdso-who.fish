@@ -1,10 +1,10 @@
 complete -c vdso-who -s p -l pid -d 'Watch this process and its descendants' -r
-complete -c vdso-who -l cgroup -d 'Watch the processes of this cgroup, a folder of /sys/fs/cgroup' -r -F
+complete -c vdso-who -l cgroup -d 'Watch the processes of this cgroup, a directory of /sys/fs/cgroup' -r -F
 complete -c vdso-who -l group-by -d 'Which processes share a row; by default those of one name, but with --pid each process has its own' -r -f -a "process\t'None: each has a row of its own'
 name\t'Those of one name and unit'
 unit\t'Those of one systemd unit, container or pod'"
-complete -c vdso-who -s i -l interval -d 'Print the table again after so many seconds, until `q` or Ctrl-C' -r
-complete -c vdso-who -s d -l duration -d 'For how long; by default until the command ends, or for 10 seconds' -r
+complete -c vdso-who -s i -l interval -d 'Refresh the table every N seconds until `q` or Ctrl-C' -r
+complete -c vdso-who -s d -l duration -d 'How long to measure [default: until COMMAND exits, otherwise 10 s]' -r
 complete -c vdso-who -s F -s r -l frequency -l rate -d 'Samples for each second of CPU time [default: 499; with more than 8 CPUs fewer, so that all have 4000]' -r
 complete -c vdso-who -s o -l output -d 'Write the report to this file; one whose name ends with .svg gets a flame graph' -r -F
 complete -c vdso-who -l generate -d 'Print the manual page (man) or completions (bash, fish, zsh)' -r -f -a "man\t''
@@ -12,7 +12,7 @@ bash\t''
 fish\t''
 zsh\t''"
 complete -c vdso-who -s a -l all -d 'Watch all processes'
-complete -c vdso-who -l no-children -d 'Watch one process only, as --exact does'
+complete -c vdso-who -l no-children -d 'Do not follow child processes (--exact implies this)'
 complete -c vdso-who -l exact -d 'Count every read of COMMAND, which slows it down'
 complete -c vdso-who -l debuginfod -d 'Download missing debug information by debuginfod-find(1)'
 complete -c vdso-who -l folded -d 'Print call chains for flamegraph.pl, inferno or speedscope'

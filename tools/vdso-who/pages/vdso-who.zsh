@@ -17,14 +17,14 @@ _vdso-who() {
     _arguments "${_arguments_options[@]}" : \
 '-p+[Watch this process and its descendants]:PID:_default' \
 '--pid=[Watch this process and its descendants]:PID:_default' \
-'--cgroup=[Watch the processes of this cgroup, a folder of /sys/fs/cgroup]:FOLDER:_files' \
+'--cgroup=[Watch the processes of this cgroup, a directory of /sys/fs/cgroup]:DIRECTORY:_files' \
 '--group-by=[Which processes share a row; by default those of one name, but with --pid each process has its own]:WHAT:((process\:"None\: each has a row of its own"
 name\:"Those of one name and unit"
 unit\:"Those of one systemd unit, container or pod"))' \
-'(--json --folded -o --output --exact)-i+[Print the table again after so many seconds, until \`q\` or Ctrl-C]:SECONDS:_default' \
-'(--json --folded -o --output --exact)--interval=[Print the table again after so many seconds, until \`q\` or Ctrl-C]:SECONDS:_default' \
-'-d+[For how long; by default until the command ends, or for 10 seconds]:SECONDS:_default' \
-'--duration=[For how long; by default until the command ends, or for 10 seconds]:SECONDS:_default' \
+'(--json --folded -o --output --exact)-i+[Refresh the table every N seconds until \`q\` or Ctrl-C]:N:_default' \
+'(--json --folded -o --output --exact)--interval=[Refresh the table every N seconds until \`q\` or Ctrl-C]:N:_default' \
+'-d+[How long to measure \[default\: until COMMAND exits, otherwise 10 s\]]:SECONDS:_default' \
+'--duration=[How long to measure \[default\: until COMMAND exits, otherwise 10 s\]]:SECONDS:_default' \
 '-F+[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all have 4000\]]:NUMBER:_default' \
 '-r+[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all have 4000\]]:NUMBER:_default' \
 '--frequency=[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all have 4000\]]:NUMBER:_default' \
@@ -34,7 +34,7 @@ unit\:"Those of one systemd unit, container or pod"))' \
 '--generate=[Print the manual page (man) or completions (bash, fish, zsh)]:WHAT:(man bash fish zsh)' \
 '-a[Watch all processes]' \
 '--all[Watch all processes]' \
-'(--cgroup -a --all)--no-children[Watch one process only, as --exact does]' \
+'(--cgroup -a --all)--no-children[Do not follow child processes (--exact implies this)]' \
 '(-F --frequency -p --pid --cgroup -a --all)--exact[Count every read of COMMAND, which slows it down]' \
 '--debuginfod[Download missing debug information by debuginfod-find(1)]' \
 '(--json)--folded[Print call chains for flamegraph.pl, inferno or speedscope]' \

@@ -27,7 +27,7 @@ A COMMAND called `top` or `record` needs `--` before it.
 
 With COMMAND the exit status is the command's, or 128 and the number of the
 signal that ended it. Otherwise:
-   0  A report was written; if no share is known, it says so
+   0  A report was written; if no share is known, it says why
    2  The command failed
   64  The command line is wrong
 
@@ -41,7 +41,7 @@ that its program moved there (node --use-largepages, BOLT).
 /// Shows which functions of an unmodified program read the clock
 #[derive(Debug, Parser)]
 #[command(name = "vdso-who", version, after_help = NOTES, next_line_help = true)]
-#[command(override_usage = "vdso-who [OPTIONS] <--pid PID|COMMAND|--cgroup FOLDER|--all>")]
+#[command(override_usage = "vdso-who [OPTIONS] <--pid PID|COMMAND|--cgroup DIRECTORY|--all>")]
 #[command(group = ArgGroup::new("subject").args(["pid", "command", "cgroup", "all", "generate"]).required(true))]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Arguments {
@@ -51,24 +51,24 @@ pub(crate) struct Arguments {
     /// Run this command and watch it and what it starts
     #[arg(trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
-    /// Watch the processes of this cgroup, a folder of /sys/fs/cgroup
-    #[arg(long, value_name = "FOLDER")]
+    /// Watch the processes of this cgroup, a directory of /sys/fs/cgroup
+    #[arg(long, value_name = "DIRECTORY")]
     pub(crate) cgroup: Option<PathBuf>,
     /// Watch all processes
     #[arg(short, long)]
     pub(crate) all: bool,
-    /// Watch one process only, as --exact does
+    /// Do not follow child processes (--exact implies this)
     #[arg(long, conflicts_with_all = ["cgroup", "all"])]
     no_children: bool,
     /// Which processes share a row; by default those of one name, but with
     /// --pid each process has its own
     #[arg(long, value_name = "WHAT", verbatim_doc_comment)]
     pub(crate) group_by: Option<GroupBy>,
-    /// Print the table again after so many seconds, until `q` or Ctrl-C
-    #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
+    /// Refresh the table every N seconds until `q` or Ctrl-C
+    #[arg(short, long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     #[arg(overrides_with = "interval", conflicts_with_all = ["json", "folded", "output", "exact"])]
     pub(crate) interval: Option<u32>,
-    /// For how long; by default until the command ends, or for 10 seconds
+    /// How long to measure [default: until COMMAND exits, otherwise 10 s]
     #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
     pub(crate) duration: Option<u32>,
     /// Samples for each second of CPU time [default: 499; with more than 8
@@ -112,6 +112,10 @@ pub(crate) enum GroupBy {
     Unit,
 }
 
+/// What is missing if nothing is watched.
+const WHAT_TO_WATCH: &str = "say what to watch: -p PID, a COMMAND, --all, --cgroup DIRECTORY, or \
+                             `vdso-who top` (see `vdso-who --help`)";
+
 /// What a command line asks for.
 pub(crate) enum Request {
     Measure(Box<Arguments>),
@@ -126,10 +130,13 @@ impl Arguments {
     pub(crate) fn request() -> Request {
         let is_top = env::args_os().nth(1).is_some_and(|word| word == "top");
         match Self::try_parse_from(Self::words(env::args_os())) {
+            Err(error) if error.kind() == MissingRequiredArgument => {
+                Request::Wrong(WHAT_TO_WATCH.into())
+            }
             Err(error) if error.use_stderr() => {
                 let mut message = console::usage(&error);
                 if is_top {
-                    message = message.replace("--interval <SECONDS>", "top");
+                    message = message.replace("--interval <N>", "top");
                 }
                 Request::Wrong(message)
             }

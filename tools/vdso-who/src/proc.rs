@@ -128,15 +128,16 @@ fn has_ended(thread: u32) -> bool {
 pub(crate) fn explain(pid: u32, error: &io::Error) -> Error {
     let text = match error.raw_os_error() {
         Some(libc::ENOENT) if fs::metadata("/proc/self").is_err() => format!(
-            "process {pid}: there is no /proc of this PID namespace: run vdso-who by `unshare --mount-proc` as root"
+            "cannot read process {pid}: there is no /proc of this PID namespace. Run vdso-who with `unshare \
+             --mount-proc` as root"
         ),
         Some(libc::ENOENT | libc::ESRCH) => no_process(pid),
         Some(libc::EACCES | libc::EPERM) => format!(
-            "the memory of process {pid}, which belongs to {}, cannot be read: run as root with CAP_SYS_PTRACE (`docker \
+            "cannot read the memory of process {pid}, which belongs to {}: run as root with CAP_SYS_PTRACE (`docker \
              run --cap-add SYS_PTRACE`, or on the host)",
             owner(pid)
         ),
-        _ => format!("process {pid}: {error}"),
+        _ => format!("cannot read process {pid}: {error}"),
     };
     text.into()
 }
@@ -161,7 +162,7 @@ pub(crate) fn owner(pid: u32) -> String {
 
 pub(crate) fn no_process(pid: u32) -> String {
     format!(
-        "process {pid}: there is no such process, it ended, it is a kernel thread, or /proc hides it (hidepid)"
+        "cannot read process {pid}: it does not exist (any more), is a kernel thread, or is hidden by hidepid"
     )
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::address_space::{AddressSpace, Caller, Files, has_room, resident_memory, return_memory};
 use crate::arguments::{Arguments, GroupBy};
-use crate::clock_read::{Activity, ClockRead, ClockReads};
+use crate::clock_read::{Activity, Clock, ClockRead, ClockReads};
 use crate::perf::{ENDED, Event, OTHER_NAMESPACE, Sample};
 use crate::progress::Progress;
 use crate::{proc, unit};
@@ -27,8 +27,9 @@ pub(crate) struct Key {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) records: u64,
-    /// The records of threads that were in the kernel.
-    pub(crate) in_kernel: u64,
+    /// The records of threads that were in a system call, and of each clock that is known.
+    pub(crate) calls: u64,
+    pub(crate) clocks: [u64; Clock::COUNT],
     /// The records that only other records of the same code tell to be reads.
     pub(crate) inferred: u64,
 }
@@ -260,7 +261,10 @@ impl Tally<'_> {
                 let group = self.found.group_of(key, pid);
                 let counts = entry(&mut group.callers, caller, MOST_CALLERS, Caller::unknown);
                 counts.records += 1;
-                counts.in_kernel += u64::from(sample.in_kernel);
+                counts.calls += u64::from(read.is_call);
+                if let Some(clock) = read.clock {
+                    counts.clocks[clock.index()] += 1;
+                }
                 counts.inferred += u64::from(read.is_inferred);
                 self.found.reads += 1;
                 self.progress.reads.fetch_add(1, Relaxed);
@@ -426,9 +430,12 @@ impl Unknown {
 }
 
 impl Counts {
-    fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.records += other.records;
-        self.in_kernel += other.in_kernel;
+        self.calls += other.calls;
+        for (own, other) in self.clocks.iter_mut().zip(other.clocks) {
+            *own += other;
+        }
         self.inferred += other.inferred;
     }
 }
@@ -529,6 +536,7 @@ mod tests {
                 ..Registers::default()
             },
             number: None,
+            first_argument: None,
             stack: vec![],
             callchain: vec![],
             kernel_chain: vec![],

@@ -14,9 +14,18 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     /// A system call that reads a clock.
-    Clock,
+    Clock(Function),
     /// Another system call, or none: a page fault or an interrupt.
     Other,
+}
+
+/// The system calls that read a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Function {
+    /// clock_gettime or clock_getres, which have the clock's id.
+    WithId,
+    Gettimeofday,
+    Time,
 }
 
 /// How the name of a system call's function begins.
@@ -34,18 +43,6 @@ const PREFIXES: [&str; 13] = [
     "compat_sys_",
     "SyS_",
     "sys_",
-];
-
-/// The system calls that read a clock, as the kernel names their functions.
-const CLOCKS: [&str; 8] = [
-    "clock_gettime",
-    "clock_gettime32",
-    "clock_getres",
-    "clock_getres_time32",
-    "clock_getres32",
-    "gettimeofday",
-    "time",
-    "time32",
 ];
 
 /// How the functions begin through which the kernel is entered, but not by a system call.
@@ -97,8 +94,8 @@ fn call_in(functions: &[(Range<u64>, Call)], chain: &[u64]) -> Option<Call> {
         };
         if range.contains(address) {
             // An interrupt during the call of a clock has both.
-            if *call == Call::Clock {
-                return Some(Call::Clock);
+            if matches!(call, Call::Clock(_)) {
+                return Some(*call);
             }
             found = Some(*call);
         }
@@ -142,8 +139,7 @@ fn function(line: &str) -> Option<(u64, &str)> {
 fn call_of(name: &str) -> Option<Call> {
     for prefix in PREFIXES {
         if let Some(call) = name.strip_prefix(prefix) {
-            let is_clock = CLOCKS.contains(&call);
-            return Some(if is_clock { Call::Clock } else { Call::Other });
+            return Some(system_call(call));
         }
     }
     let is_exception = EXCEPTIONS.iter().any(|start| name.starts_with(start));
@@ -151,6 +147,20 @@ fn call_of(name: &str) -> Option<Call> {
         return Some(Call::Other);
     }
     None
+}
+
+/// Returns what a system call does, as the kernel names it.
+fn system_call(name: &str) -> Call {
+    match name {
+        "clock_gettime"
+        | "clock_gettime32"
+        | "clock_getres"
+        | "clock_getres32"
+        | "clock_getres_time32" => Call::Clock(Function::WithId),
+        "gettimeofday" => Call::Clock(Function::Gettimeofday),
+        "time" | "time32" => Call::Clock(Function::Time),
+        _ => Call::Other,
+    }
 }
 
 #[cfg(test)]
@@ -176,26 +186,24 @@ ffffffff81419020 t posix_get_monotonic_timespec
 ffffffffc0000000 t a_driver [driver]
 ";
 
+    const GETTIME: Option<Call> = Some(Call::Clock(Function::WithId));
+    const GETTIMEOFDAY: Option<Call> = Some(Call::Clock(Function::Gettimeofday));
+    const TIME: Option<Call> = Some(Call::Clock(Function::Time));
+
     #[test]
     fn the_kernels_functions_tell_which_call_reads_a_clock() {
         let functions = functions(KALLSYMS.as_bytes());
         for (chain, expected) in [
             (&[][..], None),
             (&[0xffff_ffff_8100_0081], None),
-            (
-                &[0xffff_ffff_8141_9021, 0xffff_ffff_8141_8f91],
-                Some(Call::Clock),
-            ),
+            (&[0xffff_ffff_8141_9021, 0xffff_ffff_8141_8f91], GETTIME),
             (&[0xffff_ffff_8141_9021], None),
-            (&[0xffff_ffff_8141_8eff], Some(Call::Clock)),
-            (&[0xffff_ffff_8141_8f40], Some(Call::Clock)),
-            (&[0xffff_ffff_8141_901f], Some(Call::Clock)),
+            (&[0xffff_ffff_8141_8eff], TIME),
+            (&[0xffff_ffff_8141_8f40], GETTIMEOFDAY),
+            (&[0xffff_ffff_8141_901f], GETTIME),
             (&[0xffff_ffff_8137_7f30], Some(Call::Other)),
             (&[0xffff_ffff_8100_0c61], Some(Call::Other)),
-            (
-                &[0xffff_ffff_8100_0c61, 0xffff_ffff_8141_8ef0],
-                Some(Call::Clock),
-            ),
+            (&[0xffff_ffff_8100_0c61, 0xffff_ffff_8141_8ef0], TIME),
             (&[0xffff_ffff_c000_0001], None),
         ] {
             assert_eq!(call_in(&functions, chain), expected, "{chain:x?}");

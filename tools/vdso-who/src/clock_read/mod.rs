@@ -14,19 +14,15 @@
 //!
 //! If none does, the call is unknown, which is not the same as no clock read.
 
+mod clock;
 mod kernel;
 mod sites;
 
 use crate::address_space::AddressSpace;
 use crate::perf::Sample;
-use kernel::{Call, KernelCalls};
+pub(crate) use clock::Clock;
+use kernel::{Call, Function, KernelCalls};
 use sites::Sites;
-
-/// The numbers of clock_gettime, gettimeofday, time and clock_getres.
-const X86_64: &[u64] = &[228, 96, 201, 229];
-const I386: &[u64] = &[265, 403, 78, 13, 266, 406];
-const AARCH64: &[u64] = &[113, 169, 114];
-const ARM: &[u64] = &[263, 403, 78, 264, 406];
 
 /// Functions of a vDSO that read no clock.
 const OTHERS: [&str; 5] = ["getcpu", "getrandom", "sigreturn", "sgx", "vsyscall"];
@@ -42,6 +38,10 @@ pub(crate) const SYSTEM_CALL: &str = "[system call]";
 pub(crate) struct ClockRead {
     /// The function of the vDSO, or [`SYSTEM_CALL`].
     pub(crate) function: String,
+    /// Whether the thread was in a system call, even if the vDSO made it.
+    pub(crate) is_call: bool,
+    /// The clock of a system call, if the sample tells it.
+    pub(crate) clock: Option<Clock>,
     /// Whether only what the same code called before tells that it is one.
     pub(crate) is_inferred: bool,
 }
@@ -87,20 +87,29 @@ impl ClockReads {
     }
 
     fn activity_in_vdso(&self, space: &mut AddressSpace, sample: &Sample) -> Activity {
-        let function = space.symbol(sample.registers.pc).unwrap_or_default();
-        let is_clock = if function.contains("vsyscall") && sample.in_kernel {
-            match self.kernel.call(&sample.kernel_chain) {
-                Some(call) => call == Call::Clock,
+        let name = space.symbol(sample.registers.pc).unwrap_or_default();
+        let call = self.kernel.call(&sample.kernel_chain);
+        let is_clock = if name.contains("vsyscall") && sample.in_kernel {
+            match call {
+                Some(call) => call != Call::Other,
                 None => is_called_by_clock(space, sample),
             }
         } else {
-            reads_clock(&function)
+            reads_clock(&name)
         };
         if !is_clock {
             return Activity::Other;
         }
+        // A page fault or an interrupt is not a system call.
+        let is_call = sample.in_kernel && call != Some(Call::Other);
+        let mut clock = None;
+        if is_call {
+            clock = clock_of(function_in_vdso(&name), sample);
+        }
         Activity::Reading(ClockRead {
-            function,
+            function: name,
+            is_call,
+            clock,
             is_inferred: false,
         })
     }
@@ -112,8 +121,10 @@ impl ClockReads {
             call = self.sites.call(space, sample);
         }
         match call {
-            Some(Call::Clock) => Activity::Reading(ClockRead {
+            Some(Call::Clock(function)) => Activity::Reading(ClockRead {
                 function: SYSTEM_CALL.into(),
+                is_call: true,
+                clock: clock_of(function, sample),
                 is_inferred,
             }),
             Some(Call::Other) => Activity::Other,
@@ -162,18 +173,45 @@ fn number(space: &AddressSpace, sample: &Sample) -> Number {
     number_before(&code)
 }
 
-/// Returns what a system call of a program does.
+/// Returns what the system call of a number does.
 fn call_of(number: u64, sample: &Sample) -> Call {
-    let clocks = match (sample.number.is_some(), sample.is_64_bit) {
-        (true, true) => AARCH64,
-        (true, false) => ARM,
-        (false, true) => X86_64,
-        (false, false) => I386,
+    // aarch64 has the number in the sample.
+    let arch = match (sample.number.is_some(), sample.is_64_bit) {
+        (true, true) => "aarch64",
+        (true, false) => "arm",
+        (false, true) => "x86_64",
+        (false, false) => "i386",
     };
-    if clocks.contains(&number) {
-        Call::Clock
+    let function = match (arch, number) {
+        ("x86_64", 228 | 229)
+        | ("aarch64", 113 | 114)
+        | ("i386", 265 | 266 | 403 | 406)
+        | ("arm", 263 | 264 | 403 | 406) => Function::WithId,
+        ("x86_64", 96) | ("aarch64", 169) | ("i386" | "arm", 78) => Function::Gettimeofday,
+        ("x86_64", 201) | ("i386", 13) => Function::Time,
+        _ => return Call::Other,
+    };
+    Call::Clock(function)
+}
+
+/// Returns the system call that a function of the vDSO makes.
+fn function_in_vdso(name: &str) -> Function {
+    if name.contains("gettimeofday") {
+        Function::Gettimeofday
+    } else if name.ends_with("_time") {
+        Function::Time
     } else {
-        Call::Other
+        Function::WithId
+    }
+}
+
+/// Returns the clock of a system call. On `x86_64`, the register of the first argument still has
+/// its id.
+fn clock_of(function: Function, sample: &Sample) -> Option<Clock> {
+    match function {
+        Function::WithId => Clock::of_id(sample.first_argument? as i32),
+        Function::Gettimeofday => Some(Clock::GETTIMEOFDAY),
+        Function::Time => Some(Clock::TIME),
     }
 }
 
@@ -195,7 +233,7 @@ fn is_called_by_clock(space: &mut AddressSpace, sample: &Sample) -> bool {
     if space.code_before(caller, &mut code).is_none() {
         return false;
     }
-    matches!(number_before(&code), Number::Is(number) if I386.contains(&number))
+    matches!(number_before(&code), Number::Is(number) if call_of(number, sample) != Call::Other)
 }
 
 /// Returns the number of the system call, or of the call of `__kernel_vsyscall`, at the end of this

@@ -8,21 +8,21 @@ use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
 
-use super::kernel::Call;
+use super::kernel::{Call, Function};
 use crate::address_space::AddressSpace;
 use crate::perf::Sample;
 
 /// The calls that were seen from a place.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    clock: bool,
+    clock: Option<Function>,
     other: bool,
 }
 
 impl Seen {
     fn add(&mut self, call: Call) {
         match call {
-            Call::Clock => self.clock = true,
+            Call::Clock(function) => self.clock = Some(function),
             Call::Other => self.other = true,
         }
     }
@@ -30,8 +30,8 @@ impl Seen {
     /// Returns the call, if all were of one kind.
     fn call(self) -> Option<Call> {
         match (self.clock, self.other) {
-            (true, false) => Some(Call::Clock),
-            (false, true) => Some(Call::Other),
+            (Some(function), false) => Some(Call::Clock(function)),
+            (None, true) => Some(Call::Other),
             _ => None,
         }
     }
@@ -61,7 +61,7 @@ impl Sites {
         }
         let code = self.code.entry(place(sample)).or_default();
         code.add(call);
-        if code.clock {
+        if code.clock.is_some() {
             if self.chains.len() >= MOST {
                 self.chains.clear();
             }
@@ -73,7 +73,7 @@ impl Sites {
     /// Returns the call that the same code made before.
     pub(super) fn call(&self, space: &mut AddressSpace, sample: &Sample) -> Option<Call> {
         let code = self.code.get(&place(sample))?;
-        if !code.clock {
+        if code.clock.is_none() {
             return code.call();
         }
         self.chains.get(&chain(space, sample))?.call()

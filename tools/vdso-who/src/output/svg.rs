@@ -74,7 +74,7 @@ fn leaf(line: &str) -> &str {
 #[cfg(feature = "svg")]
 fn title(report: &Report) -> String {
     let verdict = super::table::verdict(report);
-    match verdict.split_once(", about ") {
+    match verdict.split_once(": about ") {
         Some((share, _)) => share.to_owned(),
         None => verdict,
     }

@@ -55,7 +55,7 @@ impl Table<'_> {
         } else if self.is_narrow {
             "  % own     +-  "
         } else {
-            " samples   % own     +-   reads/s  "
+            " samples   % own     +-   reads/s  calls  "
         }
     }
 
@@ -74,7 +74,13 @@ impl Table<'_> {
             return format!("{percent:>7} {error:>6}  ");
         }
         let rate = cell(amounts.reads_per_second, estimate);
-        format!("{:>8} {percent:>7} {error:>6} {rate:>9}  ", amounts.records)
+        let calls = cell(amounts.system_call_percent, |percent| {
+            format!("{percent:.0} %")
+        });
+        format!(
+            "{:>8} {percent:>7} {error:>6} {rate:>9} {calls:>6}  ",
+            amounts.records
+        )
     }
 
     /// Adds the processes, each with its callers.
@@ -141,7 +147,8 @@ fn name(process: &Process) -> String {
     }
 }
 
-/// Returns the function with its location, and its callers, in a line each if they fit.
+/// Returns the function with its location, its callers, and the clock of its system calls, in a line
+/// each if they fit.
 fn caller_lines(row: &Row, width: usize) -> Vec<String> {
     let frame = &row.frame;
     let location = match (&frame.file, frame.line) {
@@ -160,6 +167,9 @@ fn caller_lines(row: &Row, width: usize) -> Vec<String> {
     }
     for caller in [&row.called_by, &row.named_caller].into_iter().flatten() {
         lines.push(format!("in {}", caller.function));
+    }
+    if let Some(clock) = row.amounts.clock() {
+        lines.push(format!("for {}", clock.name()));
     }
     lines.retain(|line| !line.is_empty());
     lines
@@ -207,7 +217,7 @@ fn subject(report: &Report) -> String {
     let name = report.name.escape_debug();
     match report.pid {
         Some(pid) if report.has_others => {
-            format!("process {pid} ({name}) and those that it started")
+            format!("process {pid} ({name}) and its descendants")
         }
         Some(pid) => format!("process {pid} ({name})"),
         None if report.name.is_empty() => "all processes".into(),
@@ -229,12 +239,34 @@ fn share(report: &Report, subject: &str) -> String {
     let its = if report.has_others { "their" } else { "its" };
     let rate = match whole.reads_per_second {
         Some(rate) if rate > 0.0 => format!(
-            ", about {} reads a second (right to a factor of 2)",
+            ": about {} reads/s (accurate to within a factor of 2)",
             estimate(rate)
         ),
         _ => String::new(),
     };
-    format!("{subject} {spends} {share} +-{error} % of {its} {own} in clock reads{rate}.")
+    let location = where_answered(report);
+    format!(
+        "{subject} {spends} {share} % +-{error} % of {its} {own} reading clocks{location}{rate}."
+    )
+}
+
+/// Returns where the reads are answered, if system calls are a large part of them.
+fn where_answered(report: &Report) -> String {
+    let Some(calls) = report.whole.system_call_percent else {
+        return String::new();
+    };
+    let part = match calls {
+        90.0.. => "nearly all in system calls".into(),
+        10.0.. => format!("{calls:.0} % of it in system calls"),
+        _ => return String::new(),
+    };
+    match report.whole.clock() {
+        Some(clock) if clock.is_in_no_vdso() => {
+            format!(", {part} for {}, which no vDSO reads", clock.name())
+        }
+        Some(clock) => format!(", {part} for {}", clock.name()),
+        None => format!(", {part}"),
+    }
 }
 
 /// Returns what one should know about the figures.
@@ -262,13 +294,13 @@ fn notes(report: &Report) -> Vec<String> {
     }
     if report.lost != 0 {
         let bound = if report.is_exact() {
-            "the reads of a caller are a lower bound"
+            "so the reads of a caller are a lower bound"
         } else {
-            "`+-` is larger"
+            "and `+-` allows for that"
         };
         notes.push(format!(
-            "{} records were lost, because this program had too little CPU time to take them out of the kernel's \
-             buffers, so {bound}: raise its priority (`sudo nice -n -10 vdso-who`).",
+            "vdso-who got too little CPU time and lost {} records, {bound}. Raise its priority: `sudo nice -n -10 \
+             vdso-who`.",
             report.lost
         ));
     }
@@ -292,35 +324,35 @@ fn unknown_samples(report: &Report, notes: &mut Vec<String>) {
     let unknown = report.unknown;
     if is_much(unknown.unread) {
         notes.push(format!(
-            "{} samples are of processes that ended or whose memory may not be read, so `+-` is larger: run it as \
-             root with CAP_SYS_PTRACE, outside of any container.",
+            "{} samples come from processes that exited or could not be read. `+-` allows for that. Root with \
+             CAP_SYS_PTRACE, outside of any container, can read all processes.",
             unknown.unread
         ));
     }
     if unknown.foreign > 0 {
         notes.push(format!(
-            "{} samples are of processes of other PID namespaces, which cannot be read from here, so `+-` is larger: \
-             run it on the host, or with `docker run --pid=host`.",
+            "{} samples come from processes of other PID namespaces, which cannot be read from here. `+-` allows for \
+             that. Run it on the host, or with `docker run --pid=host`.",
             unknown.foreign
         ));
     }
     if unknown.sandboxed > 0 {
         notes.push(format!(
-            "{} samples are of processes in a sandbox of gVisor, whose clock reads cannot be seen from outside of it.",
+            "{} samples come from processes in a sandbox of gVisor, whose clock reads cannot be seen from outside.",
             unknown.sandboxed
         ));
     }
     if report.system_wide && report.unseen() > 0.0 {
         let sampled = (report.samples + report.lost) as f64 / f64::from(report.frequency);
         notes.push(format!(
-            "The samples stand for {sampled:.2} s of the CPU time only, so `+-` is larger. A CPU that goes offline, a \
-             suspend, or a limit of the kernel (kernel.perf_event_max_sample_rate) can be the reason.",
+            "The samples stand for only {sampled:.2} s of the CPU time. `+-` allows for that. The reason can be a CPU \
+             that went offline, a suspend, or a limit of the kernel (kernel.perf_event_max_sample_rate).",
         ));
     }
     if is_much(unknown.calls) {
         notes.push(format!(
-            "{} samples are in system calls that are not known, so `+-` is larger: /proc/kallsyms tells more to root \
-             with CAP_SYSLOG, if kernel.kptr_restrict is at most 1.",
+            "{} samples are in system calls that are not known. `+-` allows for that. /proc/kallsyms tells root with \
+             CAP_SYSLOG more, if kernel.kptr_restrict is at most 1.",
             unknown.calls
         ));
     }
@@ -336,8 +368,9 @@ fn figures(report: &Report) -> String {
             trap as f64 / 1e3
         ),
         None => format!(
-            "{samples} samples, {:.2} s of CPU time in {seconds:.1} s. `% own`: of the process's CPU time; `+-`: \
-             with a confidence of 95 %; `reads/s`: that share at {:.0} ns a read, the cost here.",
+            "{samples} samples, {:.2} s of CPU time in {seconds:.1} s. `% own`: share of that process's own CPU time; \
+             `+-`: 95 % confidence interval; `reads/s`: that share at {:.0} ns a read, the cost here, and `-` if most \
+             reads are system calls, whose cost is another one; `calls`: share of the reads that are system calls.",
             report.cpu_seconds, report.read_ns
         ),
     }

@@ -35,7 +35,7 @@ const MOST_RECORDS: usize = 100_000;
 const REGISTERS: &[u32] = if cfg!(target_arch = "aarch64") {
     &[7, 8, 29, 30, 31, 32]
 } else {
-    &[6, 7, 8]
+    &[5, 6, 7, 8]
 };
 
 /// A CPU's event, which also reports mappings and names, and its buffer.

@@ -46,6 +46,9 @@ pub(crate) struct Sample {
     pub(crate) registers: Registers,
     /// The number of the system call on aarch64, if the thread is in one.
     pub(crate) number: Option<u64>,
+    /// The register of the first argument, on `x86_64` in 64-bit programs. In a system call it still
+    /// has the argument.
+    pub(crate) first_argument: Option<u64>,
     /// A copy of the user stack, from the stack pointer on.
     pub(crate) stack: Vec<u8>,
     /// Return addresses that the kernel found, which follows frame pointers. Go calls the vDSO on
@@ -126,6 +129,7 @@ fn taken(sample: &data::Sample<'_>, misc: u16) -> Option<Box<Sample>> {
     let register = |index: usize| values.get(index).copied().unwrap_or(0);
     let in_kernel = misc & MODE == KERNEL;
     let mut number = None;
+    let mut first_argument = None;
     let registers = if cfg!(target_arch = "aarch64") {
         if in_kernel {
             number = Some(register(usize::from(is_64_bit)));
@@ -137,10 +141,13 @@ fn taken(sample: &data::Sample<'_>, misc: u16) -> Option<Box<Sample>> {
             pc: register(5),
         }
     } else {
+        if in_kernel && is_64_bit {
+            first_argument = Some(register(0));
+        }
         Registers {
-            fp: register(0),
-            sp: register(1),
-            pc: register(2),
+            fp: register(1),
+            sp: register(2),
+            pc: register(3),
             lr: 0,
         }
     };
@@ -151,6 +158,7 @@ fn taken(sample: &data::Sample<'_>, misc: u16) -> Option<Box<Sample>> {
         is_64_bit,
         registers,
         number,
+        first_argument,
         stack: sample.stack_user().unwrap_or_default().to_vec(),
         callchain,
         kernel_chain,

@@ -11,10 +11,11 @@ mod unknown;
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::address_space::Frame;
 use crate::arguments::Arguments;
+use crate::clock_read::Clock;
 use crate::proc;
 use crate::tally::{Counts, Findings, Group, Key, Unknown};
 use figures::{error, share};
@@ -31,6 +32,47 @@ pub(crate) struct Amounts {
     pub(crate) percent_error: Option<f64>,
     pub(crate) reads_per_second: Option<f64>,
     pub(crate) reads: Option<u64>,
+    /// The share of the records that are in system calls.
+    pub(crate) system_call_percent: Option<f64>,
+    pub(crate) clocks: Clocks,
+}
+
+/// The records of system calls for each clock that is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Clocks([u64; Clock::COUNT]);
+
+/// The records of a clock, in JSON.
+#[derive(Serialize)]
+struct ClockRecords {
+    name: &'static str,
+    records: u64,
+}
+
+impl Serialize for Clocks {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut clocks = Vec::new();
+        for (index, records) in self.0.into_iter().enumerate() {
+            if records > 0 {
+                let name = Clock::of_index(index).name();
+                clocks.push(ClockRecords { name, records });
+            }
+        }
+        clocks.sort_by_key(|clock| Reverse(clock.records));
+        clocks.serialize(serializer)
+    }
+}
+
+impl Amounts {
+    /// Returns the clock of most of the system calls, if there is one.
+    pub(crate) fn clock(&self) -> Option<Clock> {
+        let all: u64 = self.clocks.0.iter().sum();
+        let most = self
+            .clocks
+            .0
+            .iter()
+            .position(|records| 10 * records > 9 * all)?;
+        Some(Clock::of_index(most))
+    }
 }
 
 /// The report. `schema.json` describes the fields.
@@ -176,16 +218,11 @@ impl Report {
     }
 
     fn count_whole(&mut self, found: &Findings) {
-        let mut whole = Counts {
-            records: found.reads,
-            ..Counts::default()
-        };
+        let mut whole = Counts::default();
         self.unknown = Unknown::default();
         for group in found.groups.values() {
             self.unknown.add(group.unknown);
-            let counts = group.counts();
-            whole.in_kernel += counts.in_kernel;
-            whole.inferred += counts.inferred;
+            whole.add(group.counts());
         }
         self.whole = self.amounts(whole, found.samples, self.unknown);
         if self.is_exact() {
@@ -223,8 +260,12 @@ impl Report {
     fn amounts(&self, counts: Counts, samples: u64, unknown: Unknown) -> Amounts {
         let mut amounts = Amounts {
             records: counts.records,
+            clocks: Clocks(counts.clocks),
             ..Amounts::default()
         };
+        if !self.is_exact() && self.system_wide && counts.records > 0 {
+            amounts.system_call_percent = Some(100.0 * share(counts.calls, counts.records));
+        }
         if self.is_exact() {
             // Which callers have the lost records is not known.
             if self.lost == 0 {
@@ -263,7 +304,7 @@ impl Report {
     /// If the vDSO reads this machine's clock in user space, `read_ns` is what that costs. A read
     /// of another clock in the kernel can cost 30 times as much, so its rate is not known.
     fn rate(&self, counts: Counts) -> Option<f64> {
-        let is_known = counts.in_kernel <= counts.records / 2 || self.read_ns > SLOW_NS;
+        let is_known = counts.calls <= counts.records / 2 || self.read_ns > SLOW_NS;
         if !is_known || self.cpu_seconds <= 0.0 {
             return None;
         }

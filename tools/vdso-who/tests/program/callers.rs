@@ -191,6 +191,37 @@ fn reads_by_syscall_count_and_other_calls_do_not() {
     }
 }
 
+/// Reads a clock that no vDSO reads, and one that it could read, by system calls.
+#[test]
+fn a_clock_that_is_read_by_system_calls_is_named() {
+    let Some(path) = compiled(("calls", "gcc", "-O2", "calls.c", "")) else {
+        return;
+    };
+    if !cfg!(target_arch = "x86_64") {
+        return not_run_here("the register of the first argument is overwritten");
+    }
+    for (mode, caller, expected) in [
+        ("cpu", "cpu", "CLOCK_THREAD_CPUTIME_ID"),
+        ("clock", "clocks", "CLOCK_MONOTONIC"),
+    ] {
+        let mut command = who(&["--frequency=999", "--json", "--"]);
+        let output = command.arg(&path).args([mode, "1"]).output();
+        let Some((_, report)) = report(output) else {
+            return;
+        };
+        if report["system_wide"] == false {
+            return not_run_here("system calls are not seen without rights");
+        }
+        let most = callers(&report).next().unwrap();
+        assert_eq!(most["function"], caller, "{report:#}");
+        assert_eq!(most["clocks"][0]["name"], expected, "{report:#}");
+        assert!(
+            most["system_call_percent"].as_f64() > Some(50.0),
+            "{report:#}"
+        );
+    }
+}
+
 /// Overwrites a program in place, as cp(1), scp(1) and `rsync --inplace` do, and runs it again. The
 /// functions of both versions are at the same offsets.
 #[test]

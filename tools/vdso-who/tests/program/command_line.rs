@@ -111,7 +111,7 @@ fn what_is_missing_is_named() {
     for (arguments, expected) in [
         (
             &["--pid=4194305"][..],
-            "process 4194305: there is no such process, it ended, it is a kernel thread, or /proc hides it (hidepid)",
+            "cannot read process 4194305: it does not exist (any more), is a kernel thread, or is hidden by hidepid",
         ),
         (
             &[&format!("--pid={thread}")],

@@ -56,7 +56,7 @@ fn a_child_of_the_command_is_named() {
     };
     assert_eq!((status, &*error), (Some(3), ""), "{out}");
     assert!(
-        out.contains(" python3 (") && out.contains("and those that it started") && fits(&out),
+        out.contains(" python3 (") && out.contains("and its descendants") && fits(&out),
         "{out}"
     );
 }
@@ -210,7 +210,7 @@ fn a_file_whose_name_ends_with_svg_gets_a_flame_graph() {
         "{titles:#?}"
     );
     assert!(
-        svg.contains("in clock reads") && svg.contains("green: a read in the vDSO"),
+        svg.contains("reading clocks") && svg.contains("green: a read in the vDSO"),
         "{svg}"
     );
 }

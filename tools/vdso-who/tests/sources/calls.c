@@ -1,5 +1,5 @@
-// calls clock|other|both SECONDS: system calls whose number is an argument. `clocks` reads a clock,
-// `others` does not.
+// calls clock|other|both|cpu SECONDS: system calls whose number is an argument. `clocks` reads a
+// clock, `others` does not. `cpu` reads the thread's CPU time, which the vDSO leaves to the kernel.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +16,17 @@ __attribute__((noinline)) static void others(void) {
     for (int i = 0; i < 1000; i++) syscall(SYS_getppid);
 }
 
+__attribute__((noinline)) static void cpu(void) {
+    struct timespec time;
+    for (int i = 0; i < 1000; i++) clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+}
+
 int main(int count, char **words) {
     clock_t end = (clock_t)(atof(words[2]) * CLOCKS_PER_SEC);
     while (count == 3 && clock() < end) {
-        if (strcmp(words[1], "other") != 0) clocks();
-        if (strcmp(words[1], "clock") != 0) others();
+        const char *mode = words[1];
+        if (strcmp(mode, "cpu") == 0) cpu();
+        if (strcmp(mode, "clock") == 0 || strcmp(mode, "both") == 0) clocks();
+        if (strcmp(mode, "other") == 0 || strcmp(mode, "both") == 0) others();
     }
 }

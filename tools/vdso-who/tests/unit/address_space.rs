@@ -115,6 +115,7 @@ fn the_chain_of_any_registers_and_stack_ends() {
             is_64_bit,
             registers,
             number,
+            first_argument: None,
             stack,
             callchain,
             kernel_chain: vec![],

@@ -60,6 +60,7 @@ fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
         is_64_bit,
         registers,
         number,
+        first_argument: None,
         stack: vec![],
         callchain: vec![],
         kernel_chain: vec![],
@@ -78,7 +79,7 @@ fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
     report.finish(found());
     let text = table::text(&report, COLUMNS);
     assert!(
-        text.contains("spend 0.00 +-100 % of") && text.contains("CAP_SYS_PTRACE"),
+        text.contains("spend 0.00 % +-100 % of") && text.contains("CAP_SYS_PTRACE"),
         "{text}"
     );
     // Of two samples one is of a process of the same name that can be read.
@@ -130,7 +131,7 @@ fn a_table_fits_its_terminal_and_an_interval_without_reads_is_one_sentence() {
         let words: Vec<_> = text.split_whitespace().collect();
         let has_sentence = words
             .join(" ")
-            .contains("% of their CPU time in clock reads.");
+            .contains("% of their CPU time reading clocks.");
         assert!(has_sentence, "{columns}: {text}");
     }
     report.finish(found(&[(1, 100, 0)]));
@@ -211,7 +212,7 @@ fn a_rate_of_reads_in_the_kernel_is_not_computed_from_the_cost_of_the_vdso() {
         };
         let (mut report, mut found) = (report, found(&[(1, 200, 100)]));
         let group = found.groups.values_mut().next().unwrap();
-        group.callers.values_mut().next().unwrap().in_kernel = in_kernel;
+        group.callers.values_mut().next().unwrap().calls = in_kernel;
         report.finish(found);
         let Process {
             amounts, callers, ..
@@ -226,23 +227,23 @@ fn a_rate_of_reads_in_the_kernel_is_not_computed_from_the_cost_of_the_vdso() {
 #[test]
 fn a_share_is_refused_only_without_rights_or_samples() {
     for (system_wide, samples, cpu_seconds, lost, expected) in [
-        (true, 250, 0.5, 0, Some("spends 10.0 +-4.")),
+        (true, 250, 0.5, 0, Some("spends 10.0 % +-4.")),
         // Of the CPU time 85 % have no sample, and 5 % can be the clocks of the kernel.
-        (true, 250, 5.0, 0, Some("spends 10.0 +-82.")),
-        (true, 250, 0.0, 0, Some("spends 10.0 +-4.")),
+        (true, 250, 5.0, 0, Some("spends 10.0 % +-82.")),
+        (true, 250, 0.0, 0, Some("spends 10.0 % +-4.")),
         // Any of the lost records may be in a read.
-        (true, 250, 0.5, 250, Some("spends 10.0 +-54.")),
-        (true, 10, 0.02, 0, Some("spends 10.0 +-30.")),
-        (true, 10, 0.5, 0, Some("spends 10.0 +-98.")),
+        (true, 250, 0.5, 250, Some("spends 10.0 % +-54.")),
+        (true, 10, 0.02, 0, Some("spends 10.0 % +-30.")),
+        (true, 10, 0.5, 0, Some("spends 10.0 % +-98.")),
         (true, 0, 0.5, 0, None),
-        (false, 250, 0.5, 0, Some("spends 10.0 +-4.")),
-        (false, 190, 0.5, 0, Some("spends 10.0 +-")),
+        (false, 250, 0.5, 0, Some("spends 10.0 % +-4.")),
+        (false, 190, 0.5, 0, Some("spends 10.0 % +-")),
         (false, 165, 0.5, 0, None),
         // The kernel counted no tick of a process that did little.
-        (false, 9, 0.0, 0, Some("spends 0.00 +-29.9 %")),
+        (false, 9, 0.0, 0, Some("spends 0.00 % +-29.9 %")),
         (false, 20, 0.0, 0, None),
         // Five samples in the place of ten can be chance.
-        (false, 10, 0.04, 0, Some("spends 10.0 +-30.")),
+        (false, 10, 0.04, 0, Some("spends 10.0 % +-30.")),
     ] {
         let options = arguments("--pid=1");
         let base = Report {
@@ -256,7 +257,7 @@ fn a_share_is_refused_only_without_rights_or_samples() {
         });
         let text = table::text(&report, COLUMNS);
         assert!(
-            text.contains("\n samples   % own     +-   reads/s  process, caller\n"),
+            text.contains("\n samples   % own     +-   reads/s  calls  process, caller\n"),
             "{text}"
         );
         assert_eq!(
@@ -310,14 +311,14 @@ fn counted_reads_are_exact_or_a_lower_bound() {
             &[
                 "read clocks 1200 times.",
                 "\n    >= 1000  a (1)",
-                "200 records were lost",
+                "lost 200 records",
                 "lower bound",
             ],
         ),
         (1, 1, &["read clocks once.", "\n          1  a (1)"]),
         (0, 0, &["read no clock."]),
     ] {
-        let options = arguments("--pid=1 --exact");
+        let options = arguments("--exact -- true");
         let mut report = Report::new(&options, Some(1), Some(13_600))
             .of_part(Duration::from_secs(4), Duration::ZERO);
         report.counted = executions;

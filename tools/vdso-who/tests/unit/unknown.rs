@@ -30,6 +30,7 @@ fn sample(pid: u32, pc: u64, in_kernel: bool) -> Event {
         is_64_bit: true,
         registers,
         number: None,
+        first_argument: None,
         stack: vec![],
         callchain: vec![],
         kernel_chain: vec![],
@@ -97,7 +98,7 @@ fn samples_of_a_process_that_cannot_be_read_are_in_the_error() {
     assert_holds(
         &report,
         0.0..=50.0,
-        "10 samples are of processes that ended",
+        "10 samples come from processes that exited",
     );
 }
 
@@ -153,7 +154,7 @@ fn a_thread_of_a_process_that_has_ended_is_in_the_error() {
     assert_holds(
         &report,
         0.0..=50.0,
-        "10 samples are of processes that ended",
+        "10 samples come from processes that exited",
     );
 }
 
@@ -172,7 +173,7 @@ fn samples_in_a_sandbox_are_in_the_error_and_their_process_has_no_share() {
     assert_holds(
         &report,
         0.0..=44.0,
-        "8 samples are of processes in a sandbox",
+        "8 samples come from processes in a sandbox",
     );
     let row = report.processes.iter().find(|row| row.name == "sandbox");
     assert_eq!(row.unwrap().amounts.percent, None);
@@ -181,7 +182,7 @@ fn samples_in_a_sandbox_are_in_the_error_and_their_process_has_no_share() {
 #[test]
 fn lost_records_are_in_the_error() {
     let report = reported(vec![Event::Lost(10)], 20);
-    assert_holds(&report, 0.0..=50.0, "10 records were lost");
+    assert_holds(&report, 0.0..=50.0, "lost 10 records");
 }
 
 /// A CPU goes offline, so its part of the CPU time has no samples.
@@ -189,5 +190,5 @@ fn lost_records_are_in_the_error() {
 fn cpu_time_without_samples_is_in_the_error() {
     let report = reported(vec![], 200);
     // All of the 190 samples that are missing may be reads.
-    assert_holds(&report, 0.0..=70.0, "The samples stand for 0.02 s");
+    assert_holds(&report, 0.0..=70.0, "The samples stand for only 0.02 s");
 }

@@ -1,0 +1,100 @@
+//! The clocks, as a report names them.
+
+/// The names by number: the kernel's ids, and what has no id.
+const NAMES: [&str; Clock::COUNT] = [
+    "CLOCK_REALTIME",
+    "CLOCK_MONOTONIC",
+    "CLOCK_PROCESS_CPUTIME_ID",
+    "CLOCK_THREAD_CPUTIME_ID",
+    "CLOCK_MONOTONIC_RAW",
+    "CLOCK_REALTIME_COARSE",
+    "CLOCK_MONOTONIC_COARSE",
+    "CLOCK_BOOTTIME",
+    "CLOCK_REALTIME_ALARM",
+    "CLOCK_BOOTTIME_ALARM",
+    "CLOCK_SGI_CYCLE",
+    "CLOCK_TAI",
+    "gettimeofday",
+    "time",
+    "the CPU time of another process or thread",
+    "a device's clock",
+];
+
+/// A clock that is read by a system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Clock(usize);
+
+impl Clock {
+    pub(crate) const COUNT: usize = 16;
+    pub(super) const GETTIMEOFDAY: Self = Self(12);
+    pub(super) const TIME: Self = Self(13);
+    const CPU_TIME: Self = Self(14);
+    const DEVICE: Self = Self(15);
+
+    /// Returns the clock of an id of clock_gettime(2). None if no clock has it.
+    pub(super) fn of_id(id: i32) -> Option<Self> {
+        /// The bits of a negative id that tell its kind: `CPUCLOCK_CLOCK_MASK`, and `CLOCKFD`.
+        const KIND: i32 = 3;
+        match usize::try_from(id) {
+            Ok(id) if id < Self::GETTIMEOFDAY.0 => Some(Self(id)),
+            Ok(_) => None,
+            Err(_) if id & KIND == KIND => Some(Self::DEVICE),
+            Err(_) => Some(Self::CPU_TIME),
+        }
+    }
+
+    /// Returns the clock of an index of [`Clock::COUNT`] counts.
+    pub(crate) fn of_index(index: usize) -> Self {
+        Self(index)
+    }
+
+    pub(crate) fn index(self) -> usize {
+        self.0
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        NAMES[self.0]
+    }
+
+    /// Returns whether the kernel has to answer for this clock on every machine.
+    pub(crate) fn is_in_no_vdso(self) -> bool {
+        let name = self.name();
+        name.contains("CPUTIME") || name.contains("ALARM") || self.0 >= Self::CPU_TIME.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Clock;
+
+    /// Expects the numbers of libc, and the ids that clock_getcpuclockid(3) and the manual page of
+    /// clock_gettime(2) have.
+    #[test]
+    fn a_clock_has_the_name_of_its_id() {
+        for (id, expected) in [
+            (libc::CLOCK_REALTIME, Some("CLOCK_REALTIME")),
+            (
+                libc::CLOCK_THREAD_CPUTIME_ID,
+                Some("CLOCK_THREAD_CPUTIME_ID"),
+            ),
+            (libc::CLOCK_MONOTONIC_COARSE, Some("CLOCK_MONOTONIC_COARSE")),
+            (libc::CLOCK_BOOTTIME_ALARM, Some("CLOCK_BOOTTIME_ALARM")),
+            (libc::CLOCK_TAI, Some("CLOCK_TAI")),
+            (12, None),
+            // Of process 1, and of the file descriptor 3.
+            (
+                (!1 << 3) | 2,
+                Some("the CPU time of another process or thread"),
+            ),
+            ((!3 << 3) | 3, Some("a device's clock")),
+        ] {
+            assert_eq!(Clock::of_id(id).map(Clock::name), expected, "{id}");
+        }
+        assert!(
+            Clock::of_id(libc::CLOCK_THREAD_CPUTIME_ID)
+                .unwrap()
+                .is_in_no_vdso()
+        );
+        assert!(!Clock::of_id(libc::CLOCK_MONOTONIC).unwrap().is_in_no_vdso());
+    }
+}
