@@ -104,8 +104,8 @@ errors! {
 impl Errno {
     /// Creates the error with this number, or returns `None` if it is not in `1..=4095`.
     ///
-    /// Unlike `io::Error::from_raw_os_error` it can fail, because no kernel returns an error outside
-    /// of this range, and 0 means success.
+    /// Unlike `io::Error::from_raw_os_error` it can fail, because no kernel returns an error
+    /// outside of this range, and 0 means success.
     #[must_use]
     pub const fn from_raw_os_error(number: i32) -> Option<Self> {
         match number {

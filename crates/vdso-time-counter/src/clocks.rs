@@ -93,11 +93,12 @@ clock! {
 clock! {
     /// `CLOCK_REALTIME`, read from the counter after all earlier instructions.
     ///
-    /// It is the monotonic clock of this crate plus an offset, which is measured once, to a fraction
-    /// of a read of the kernel's clocks: to about 5 ns where that takes 25 ns. So it goes back only
-    /// if `CLOCK_REALTIME` does, except as [Order](super#order) says. If that is set, or a leap
-    /// second sets it back (`STA_INS`), the next segment follows, at most 17 ms later. A step that is
-    /// shorter than some reads of the kernel's clocks, usually 200 ns, might not be followed.
+    /// It is the monotonic clock of this crate plus an offset, which is measured once, to a
+    /// fraction of a read of the kernel's clocks: to about 5 ns where that takes 25 ns. So it goes
+    /// back only if `CLOCK_REALTIME` does, except as [Order](super#order) says. If that is set, or
+    /// a leap second sets it back (`STA_INS`), the next segment follows, at most 17 ms later. A
+    /// step that is shorter than some reads of the kernel's clocks, usually 200 ns, might not be
+    /// followed.
     ///
     /// # Examples
     ///

@@ -14,8 +14,8 @@ const _: () = assert!(size_of::<CounterClock<Native>>() == align_of::<CounterClo
 /// Returns whether the counter is used, how accurate it is, and what the clock has done so far.
 ///
 /// All of it is of one moment. The call reads both clocks, makes no segment, and does not ask for
-/// the clock source. Before the first reads the status is `Calibrating`: then [`check`] says what to
-/// expect.
+/// the clock source. Before the first reads the status is `Calibrating`: then [`check`] says what
+/// to expect.
 #[must_use]
 pub fn state() -> State {
     let state = CLOCK.state();

@@ -8,9 +8,9 @@ use super::machine::arch::{Counter as _, CpuCounter};
 
 /// A value of the counter, which can be converted to a time later.
 ///
-/// Taking one costs one read of the counter. A log takes `Ticks` where it must be fast, and converts
-/// them where it writes. Sort values, not their times: a later conversion can have another error.
-/// Values from before a boot, a suspend or a move of the virtual machine have no meaning.
+/// Taking one costs one read of the counter. A log takes `Ticks` where it must be fast, and
+/// converts them where it writes. Sort values, not their times: a later conversion can have another
+/// error. Values from before a boot, a suspend or a move of the virtual machine have no meaning.
 ///
 /// On arm, and on machines without a counter, the value is the nanoseconds of
 /// [`CounterMonotonicUnordered`].
@@ -105,9 +105,9 @@ impl Ticks {
     /// A value of the current segment has the error of a read. An older one is converted by
     /// the mean rate since the counter was measured. Its error is its age times the difference of
     /// that rate and the rate since it was taken: usually below 0.1 ppm, which is 100 ns for a
-    /// second, and up to 500 ppm if NTP changes the rate. If adjtimex(2) changes it by more, the mean
-    /// begins anew within three segments. Then a value from before the change is wrong by up to 10 %
-    /// of the time between the two.
+    /// second, and up to 500 ppm if NTP changes the rate. If adjtimex(2) changes it by more, the
+    /// mean begins anew within three segments. Then a value from before the change is wrong by up
+    /// to 10 % of the time between the two.
     #[must_use]
     pub fn monotonic(self) -> Option<Instant<CounterMonotonicUnordered>> {
         let nanos = if CpuCounter::IS_READABLE {

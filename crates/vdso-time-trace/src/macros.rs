@@ -2,8 +2,8 @@
 
 /// Makes a call that reads a clock a [`Site`](crate::Site), and returns what the call returns.
 ///
-/// `traced!(call)` or `traced!("name", call)`. Without a name the site has the name of the module. The
-/// call must return a [`Read`](crate::Read). An `i64` is taken for the seconds of `time()`.
+/// `traced!(call)` or `traced!("name", call)`. Without a name the site has the name of the module.
+/// The call must return a [`Read`](crate::Read). An `i64` is taken for the seconds of `time()`.
 ///
 /// Without the feature `enabled` the macro is the bare call.
 #[cfg(feature = "enabled")]

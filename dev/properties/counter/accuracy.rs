@@ -117,7 +117,8 @@ fn the_error_bound_holds_up_to_the_end_of_a_segment() {
                     world.pass(witness.left().saturating_sub(u128::from(nanos) * NANO));
                     witness.read();
                     if is_change {
-                        // The bound is in ppm of the kernel's time, which a slew makes 10 % shorter.
+                        // The bound is in ppm of the kernel's time, which a slew makes 10 %
+                        // shorter.
                         world.set_slew(slew + ppb * 9 / 10);
                     }
                     for _ in 0..100 {

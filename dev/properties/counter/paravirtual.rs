@@ -122,7 +122,8 @@ fn a_clock_with_a_unit_of_100_ns_is_followed_to_two_units() {
     );
 }
 
-/// Hides the CPU's bit, as QEMU does. The sources other than `kvm-clock` have no hypervisor to trust.
+/// Hides the CPU's bit, as QEMU does. The sources other than `kvm-clock` have no hypervisor to
+/// trust.
 #[test]
 fn without_the_invariant_bit_only_a_trusted_hypervisor_keeps_a_counter() {
     check(

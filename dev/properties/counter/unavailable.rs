@@ -73,7 +73,8 @@ fn the_counter_is_used_if_the_kernel_trusts_it_and_else_not_even_read() {
             witness.read();
             if let Some(reason) = reason {
                 assert_off(witness, reason);
-                // The first read of the wall clock, and the first after a step, measures its offset.
+                // The first read of the wall clock, and the first after a step, measures its
+                // offset.
                 for step in [0, step] {
                     world.step(step);
                     assert!(witness.read_wall().is_some());
@@ -218,8 +219,8 @@ fn a_counter_with_another_rate_than_stated_or_possible_is_not_used() {
     );
 }
 
-/// Makes the counter unavailable for other reasons in between: only spoilt calibrations make the pause longer, and no
-/// other reason makes it short again.
+/// Makes the counter unavailable for other reasons in between: only spoilt calibrations make the
+/// pause longer, and no other reason makes it short again.
 #[test]
 fn the_pause_after_a_wrong_rate_depends_on_no_another_reason() {
     let machines = (quiet_machines(0), 0..900_000_u64).prop_map(|(machine, hertz)| Machine {

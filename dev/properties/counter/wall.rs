@@ -181,8 +181,8 @@ fn after_the_kernels_own_times_the_wall_clock_does_not_go_back() {
     );
 }
 
-/// Makes each read of the kernel's clocks slow, as an emulator does, or a board whose firmware reads
-/// the counter. With limits in nanoseconds, the wall clock was late by a read.
+/// Makes each read of the kernel's clocks slow, as an emulator does, or a board whose firmware
+/// reads the counter. With limits in nanoseconds, the wall clock was late by a read.
 #[test]
 fn where_reads_are_slow_the_wall_clock_is_right_to_a_tenth_of_a_read() {
     let cases = (100..5_000_u128, 0..40_u128, any::<bool>());

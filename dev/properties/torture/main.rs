@@ -66,8 +66,8 @@ mod tests {
     /// The longest segment, in nanoseconds.
     const SEGMENT: u64 = 17_000_000;
 
-    /// What this project's clock guarantees, by the beginning of a history's name: the largest error
-    /// in nanoseconds, and the marks of the table that are allowed.
+    /// What this project's clock guarantees, by the beginning of a history's name: the largest
+    /// error in nanoseconds, and the marks of the table that are allowed.
     const GUARANTEES: &[(&str, u64, &str)] = &[
         // Three ticks and 30 ns.
         ("quiet, 1 MHz", 3_030, ""),

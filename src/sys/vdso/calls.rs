@@ -11,8 +11,8 @@ use crate::types::{ClockId, Cpu, Timespec, Timeval};
 /// to 10 ms after the second of `CLOCK_REALTIME`.
 ///
 /// The result is -1 if the vDSO and every system call fail. That is the contract of time(2), and
-/// passes the vDSO's answer on without a test. Where -1 is not an answer, as for an expiry date, use
-/// [`try_time`], which returns the error.
+/// passes the vDSO's answer on without a test. Where -1 is not an answer, as for an expiry date,
+/// use [`try_time`], which returns the error.
 #[inline]
 #[must_use]
 pub fn time() -> i64 {

@@ -158,8 +158,9 @@ impl Caller {
         Ok(caller)
     }
 
-    /// Calls each function on the CPU to which the thread was moved, and adds the calls that entered
-    /// the kernel. Returns whether that CPU is busy, so that some calls were made on another one.
+    /// Calls each function on the CPU to which the thread was moved, and adds the calls that
+    /// entered the kernel. Returns whether that CPU is busy, so that some calls were made on
+    /// another one.
     fn call_all(
         &self,
         entered: &mut [u32],

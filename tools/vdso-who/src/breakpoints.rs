@@ -42,8 +42,8 @@ fn omit(what: &str) -> Error {
     format!("{what}: omit --exact").into()
 }
 
-/// How often a child of this program hits a breakpoint before another process does. A guard swallows
-/// the signals that come later.
+/// How often a child of this program hits a breakpoint before another process does. A guard
+/// swallows the signals that come later.
 const ROUNDS: u64 = 10;
 const READS: u64 = 1000;
 

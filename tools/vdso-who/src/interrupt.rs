@@ -57,7 +57,8 @@ impl Interrupt {
         self.first.load(Relaxed) == SIGTERM as usize
     }
 
-    /// Ends the measurement as this signal would: SIGPIPE if standard output has no reader any more.
+    /// Ends the measurement as this signal would: SIGPIPE if standard output has no reader any
+    /// more.
     pub(crate) fn set(&self, signal: i32) {
         let signal = signal as usize;
         let _ = self.first.compare_exchange(0, signal, Relaxed, Relaxed);

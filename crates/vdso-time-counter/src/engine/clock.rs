@@ -159,7 +159,8 @@ impl<S: Source> CounterClock<S> {
     )]
     #[inline(always)]
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
-        // With `or_else`, which is not inlined here, a read without the counter took 2 ns of 25 more.
+        // With `or_else`, which is not inlined here, a read without the counter took 2 ns of 25
+        // more.
         if let Some(now) = self.unavailable(Source::monotonic, |now, _| now) {
             return Some(now);
         }

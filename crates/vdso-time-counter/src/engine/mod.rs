@@ -1,5 +1,5 @@
-//! The clock as pure code over a [`Source`](source::Source). Tests compile this directory again, for
-//! simulated machines.
+//! The clock as pure code over a [`Source`](source::Source). Tests compile this directory again,
+//! for simulated machines.
 
 pub(crate) mod clock;
 pub(crate) mod high_water;

@@ -95,8 +95,8 @@ impl Interval {
     /// Measures it in some turns, by alternate reads.
     ///
     /// Each read of the clock is about halfway between two reads of the monotonic clock, so the
-    /// truth is about in the middle. An earlier version kept the end of the interval that was nearer
-    /// to the old offset, and was 41 ns late: a read takes time, so the two ends never meet.
+    /// truth is about in the middle. An earlier version kept the end of the interval that was
+    /// nearer to the old offset, and was 41 ns late: a read takes time, so the two ends never meet.
     pub(crate) fn measure<S: Source>(
         source: &S,
         turns: u32,

@@ -126,8 +126,8 @@ impl ClockState {
         self.phase != Phase::Idle || self.calibrations > 0
     }
 
-    /// Returns the nanoseconds that an undisturbed read of two of the kernel's clocks takes at most,
-    /// or 0 if the rate is not known.
+    /// Returns the nanoseconds that an undisturbed read of two of the kernel's clocks takes at
+    /// most, or 0 if the rate is not known.
     pub(crate) fn turn(&self) -> u64 {
         let ticks = self.cost.saturating_add(1).saturating_mul(3);
         segment::long_nanos(ticks, self.base_rate)

@@ -15,10 +15,10 @@ pub struct State {
     /// While the vDSO answers, it is the lead that the clock keeps because it does not go back:
     /// usually 0. [`Duration::MAX`] if a sandbox denies the clock.
     pub error_bound: Duration,
-    /// The number of [`Ticks`](crate::Ticks) per second: the mean since the counter was measured, or
-    /// since adjtimex(2) changed the rate by more than NTP does; a few parts per billion off after a
-    /// minute. `None` while the counter is not used. Where
-    /// `Ticks` are nanoseconds, it is 1,000,000,000.
+    /// The number of [`Ticks`](crate::Ticks) per second: the mean since the counter was measured,
+    /// or since adjtimex(2) changed the rate by more than NTP does; a few parts per billion off
+    /// after a minute. `None` while the counter is not used. Where `Ticks` are nanoseconds, it is
+    /// 1,000,000,000.
     pub frequency: Option<u64>,
     /// What the clock has done so far.
     pub statistics: Statistics,
@@ -148,11 +148,11 @@ pub struct Statistics {
     /// resumed, or its virtual machine was moved, restored or stopped.
     ///
     /// A jump is found by a read that makes a segment: by the first one of a thread that reads
-    /// often, or by two in a row. It is a difference of more than 500 ppm (25 % within 32 ms) and 16
-    /// us. So adjtimex(2)'s slews count if they begin while nothing reads.
+    /// often, or by two in a row. It is a difference of more than 500 ppm (25 % within 32 ms) and
+    /// 16 us. So adjtimex(2)'s slews count if they begin while nothing reads.
     pub steps: u64,
-    /// How often `CLOCK_REALTIME` was set, or was set back by a leap second, as far as a read of the
-    /// clock found it.
+    /// How often `CLOCK_REALTIME` was set, or was set back by a leap second, as far as a read of
+    /// the clock found it.
     pub wall_steps: u64,
     /// About how many reads the vDSO answered in the counter's place, while that is available.
     pub vdso_reads: u64,

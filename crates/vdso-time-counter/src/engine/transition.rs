@@ -19,8 +19,8 @@ const LONG: u32 = 32;
 const SHORT: u32 = 8;
 /// A larger difference, in nanoseconds, is a step or another rate. A smaller one is smoothed.
 const NOISE: u64 = 64;
-/// The same in ticks, for a counter whose ticks are long. With 64 ns alone, the error of one tick was
-/// a suspected rate, and a step confirmed it: a counter of 1 MHz overshot a fifth of the steps.
+/// The same in ticks, for a counter whose ticks are long. With 64 ns alone, the error of one tick
+/// was a suspected rate, and a step confirmed it: a counter of 1 MHz overshot a fifth of the steps.
 const NOISE_TICKS: u64 = 3;
 /// The corrupted calibrations in a row after which the counter is unavailable. A suspend can
 /// corrupt one.
@@ -532,14 +532,15 @@ fn span(error: i64, rate: Rate, is_unsteady: bool) -> u64 {
 /// (8.4 ms). The last sample was at tick 0 and at 0 ns, and the segment ends at tick 8,421,608.
 /// Meanwhile the kernel's clock steps forward by 1 ms.
 ///
-/// - The sample is taken at tick 8,390,000, and the kernel's time is 9,390,000 ns. 8,390,000 ns were
-///   expected, so the change is 1,000,000 ns: less than a quarter of the interval.
-/// - It is a rate of 0.119 ns for each tick, which is suspected and not learnt. The base rate stays.
+/// - The sample is taken at tick 8,390,000, and the kernel's time is 9,390,000 ns. 8,390,000 ns
+///   were expected, so the change is 1,000,000 ns: less than a quarter of the interval.
+/// - It is a rate of 0.119 ns for each tick, which is suspected and not learnt. The base rate
+///   stays.
 /// - At the end of the old segment its time is 8,421,608 ns, and the kernel's will be 9,421,608 ns.
 ///   So the error is 1,000,000 ns.
-/// - The clock is unsteady now. A segment of 2^21 ticks can remove a quarter of its 2.1 ms, which is
-///   too little, so the next one has 2^22 ticks. Its rate is 1 + 1,000,000 / 2^22 = 1.238, and it
-///   ends at tick 12,615,912 with the kernel's time, 13,615,912 ns.
+/// - The clock is unsteady now. A segment of 2^21 ticks can remove a quarter of its 2.1 ms, which
+///   is too little, so the next one has 2^22 ticks. Its rate is 1 + 1,000,000 / 2^22 = 1.238, and
+///   it ends at tick 12,615,912 with the kernel's time, 13,615,912 ns.
 /// - The next sample shows no change: it was a step, and nothing remains of it.
 ///
 /// # A slew
@@ -548,9 +549,9 @@ fn span(error: i64, rate: Rate, is_unsteady: bool) -> u64 {
 ///
 /// - At tick 8,390,000 the change is 439,000 ns: a rate of 0.052, which is suspected. The next
 ///   segment removes the error, as after a step.
-/// - The next sample, 2,121,000 ticks later, shows a change of 212,100 ns: a rate of 0.1. That is to
-///   the same side and not less than half of the suspected one, so it is learnt: the base rate is
-///   1.1. Meanwhile the clock was behind by up to 0.44 ms.
+/// - The next sample, 2,121,000 ticks later, shows a change of 212,100 ns: a rate of 0.1. That is
+///   to the same side and not less than half of the suspected one, so it is learnt: the base rate
+///   is 1.1. Meanwhile the clock was behind by up to 0.44 ms.
 #[inline]
 fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Divergence> {
     let passed = Passed::new(state, sample);

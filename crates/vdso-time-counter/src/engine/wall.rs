@@ -6,8 +6,8 @@
 //!
 //! A measurement is an interval that has the offset for certain. Its width is about the time of a
 //! *turn*, a read of each of the two clocks, so nothing here is a number of nanoseconds: where a
-//! read takes 600 ns, as in an emulator, a fixed limit of 1 us took each measurement for a disturbed
-//! one, and the wall clock was 545 ns late for the life of the process.
+//! read takes 600 ns, as in an emulator, a fixed limit of 1 us took each measurement for a
+//! disturbed one, and the wall clock was 545 ns late for the life of the process.
 
 use super::sample::Interval;
 use super::source::Source;

@@ -27,8 +27,8 @@ fn is_denied() -> bool {
     unsafe { call(prctl, args) }.is_ok() && state == PR_TSC_SIGSEGV
 }
 
-/// Returns who keeps the clock source that is the counter, or why the counter must not be used now. A
-/// kernel that keeps its time by it marks the TSC unstable if the CPUs do not agree.
+/// Returns who keeps the clock source that is the counter, or why the counter must not be used now.
+/// A kernel that keeps its time by it marks the TSC unstable if the CPUs do not agree.
 pub(super) fn detect(trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
     // The high-water mark is a 64-bit atomic, which a program for ARMv5 lacks on every CPU.
     let is_readable = cfg!(target_has_atomic = "64") && !CpuCounter::CLOCK_SOURCES.is_empty();

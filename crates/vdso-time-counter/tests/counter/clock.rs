@@ -60,8 +60,8 @@ fn the_status_before_and_after_calibration_is_the_kernels_verdict() {
     }
 }
 
-/// Reads and checks in a sandbox that kills for the clock's calls, and for those that find the vDSO:
-/// `prepare_for_sandbox()` has made them before, even if the clock was never read.
+/// Reads and checks in a sandbox that kills for the clock's calls, and for those that find the
+/// vDSO: `prepare_for_sandbox()` has made them before, even if the clock was never read.
 #[test]
 fn after_prepare_for_sandbox_a_sandbox_that_kills_notices_no_read() {
     let calls = [

@@ -1,5 +1,5 @@
-//! Redis's `getMonotonicUs()`, from `src/monotonic.c` at commit 04a952e3 (RSALv2, SSPLv1 or AGPLv3),
-//! which has #14676 and #15018.
+//! Redis's `getMonotonicUs()`, from `src/monotonic.c` at commit 04a952e3 (RSALv2, SSPLv1 or
+//! AGPLv3), which has #14676 and #15018.
 //!
 //! The ticks are divided by whole ticks per microsecond. On x86 the machine has the clock source
 //! `tsc` and, as AMD's, no frequency in its name, so the median of three samples counts.

@@ -255,8 +255,8 @@ impl AddressSpace {
     }
 
     /// Returns the name of code without a file: just-in-time compiled code if there is a perf map,
-    /// or a JVM. Without one it can also be code that the program moved, as `node --use-largepages`,
-    /// BOLT and ClickHouse do.
+    /// or a JVM. Without one it can also be code that the program moved, as `node
+    /// --use-largepages`, BOLT and ClickHouse do.
     fn compiled(&mut self, address: u64, module: &str) -> Frame {
         let mapped = &self.mapped;
         let open = || perf_map::open(mapped.pid(), mapped.thread());

@@ -1,9 +1,9 @@
 //! The kernel's half of a call chain: which system call a thread is in.
 //!
 //! /proc/kallsyms has the functions. Their names differ by architecture and version:
-//! `sys_clock_gettime`, since Linux 4.17 `__x64_sys_clock_gettime`, `__ia32_compat_sys_gettimeofday`
-//! for i386 programs, `__arm64_sys_clock_gettime32` for arm programs. Without rights, each address
-//! in the file is 0.
+//! `sys_clock_gettime`, since Linux 4.17 `__x64_sys_clock_gettime`,
+//! `__ia32_compat_sys_gettimeofday` for i386 programs, `__arm64_sys_clock_gettime32` for arm
+//! programs. Without rights, each address in the file is 0.
 
 use std::cell::OnceCell;
 use std::fs::File;

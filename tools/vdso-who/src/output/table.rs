@@ -147,8 +147,8 @@ fn name(process: &Process) -> String {
     }
 }
 
-/// Returns the function with its location, its callers, and the clock of its system calls, in a line
-/// each if they fit.
+/// Returns the function with its location, its callers, and the clock of its system calls, in a
+/// line each if they fit.
 fn caller_lines(row: &Row, width: usize) -> Vec<String> {
     let frame = &row.frame;
     let location = match (&frame.file, frame.line) {

@@ -158,9 +158,9 @@ impl Events {
         Ok(opened)
     }
 
-    /// Opens events on CPUs that came, or that came back. The kernel closes the events of a CPU that
-    /// goes offline, as all but the first one do in a suspend, and nothing reports that. But the
-    /// time stands still for which such an event was enabled.
+    /// Opens events on CPUs that came, or that came back. The kernel closes the events of a CPU
+    /// that goes offline, as all but the first one do in a suspend, and nothing reports that. But
+    /// the time stands still for which such an event was enabled.
     pub(crate) fn follow_cpus(&mut self, plan: &Plan<'_>) {
         if !self.system_wide {
             return;
