@@ -173,8 +173,8 @@ int vdso_time_clock_getres(int32_t clock, struct vdso_timespec *resolution);
 int vdso_time_getcpu(unsigned int *cpu, unsigned int *node);
 
 /**
- * Returns 1 if a read of a clock by vdso_time_clock_gettime() was seen to cost at most two thirds of
- * a system call. Returns 0 otherwise, even if it is unknown or there is no such clock.
+ * Returns 1 if a read of a clock by vdso_time_clock_gettime() was seen to cost at most two thirds
+ * of a system call. Returns 0 otherwise, even if it is unknown or there is no such clock.
  *
  * vdso_time_read_cost() measures it, and says more.
  */
@@ -184,9 +184,9 @@ int vdso_time_is_fast(int32_t clock);
  * Measures what a read of a clock by vdso_time_clock_gettime() costs.
  *
  * VDSO_TIME_COST_SYSTEM_CALL is right for CPU-time clocks. For another clock it mostly means that
- * the vDSO cannot read the kernel's clock source, such as hpet. A program can warn of that, because
- * vdso_time_routes() names the vDSO even then. The answer holds for this moment, and an interrupt
- * can mislead it; the program vdso-doctor has a proof.
+ * the vDSO cannot read the kernel's clock source, such as hpet. A program can warn of that,
+ * because vdso_time_routes() names the vDSO even then. The answer holds for this moment, and an
+ * interrupt can mislead it; the program vdso-doctor has a proof.
  *
  * It makes at most 16 system calls clock_gettime(2). Call it before a sandbox that kills for them.
  * In one that denies them with an error, the cost is unknown.

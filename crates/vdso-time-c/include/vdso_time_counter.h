@@ -111,14 +111,14 @@ extern "C" {
 #endif
 
 /**
- * Returns the nanoseconds of CLOCK_MONOTONIC from the CPU's counter, or a negative error. It is not
- * earlier than a time that any thread read before.
+ * Returns the nanoseconds of CLOCK_MONOTONIC from the CPU's counter, or a negative error. It is
+ * not earlier than a time that any thread read before.
  */
 int64_t vdso_time_counter_monotonic(void);
 
 /**
- * Returns the nanoseconds since the Epoch from the CPU's counter, or a negative error. It is earlier
- * than a time that any thread read before only if CLOCK_REALTIME went back.
+ * Returns the nanoseconds since the Epoch from the CPU's counter, or a negative error. It is
+ * earlier than a time that any thread read before only if CLOCK_REALTIME went back.
  */
 int64_t vdso_time_counter_realtime(void);
 
@@ -144,9 +144,9 @@ int vdso_time_counter_get_state(struct vdso_time_counter_state *state);
  * VDSO_TIME_COUNTER_STATUS_USED, or why the vDSO will answer. vdso_time_explain() answers the same
  * question for the vDSO.
  *
- * It makes system calls, which the documentation of the Rust crate vdso-time-counter lists. Call it
- * once, before the first read and before a sandbox. VDSO_TIME_COUNTER_STATUS_FREQUENCY is not known
- * before some reads.
+ * It makes system calls, which the documentation of the Rust crate vdso-time-counter lists. Call
+ * it once, before the first read and before a sandbox. VDSO_TIME_COUNTER_STATUS_FREQUENCY is not
+ * known before some reads.
  */
 enum vdso_time_counter_status vdso_time_counter_check(void);
 

@@ -116,8 +116,8 @@ pub unsafe extern "C" fn vdso_time_getcpu(cpu: *mut c_uint, node: *mut c_uint) -
     unsafe { store(here.map(|here| here.cpu), cpu) }
 }
 
-/// Returns 1 if a read of a clock by vdso_time_clock_gettime() was seen to cost at most two thirds of
-/// a system call. Returns 0 otherwise, even if it is unknown or there is no such clock.
+/// Returns 1 if a read of a clock by vdso_time_clock_gettime() was seen to cost at most two thirds
+/// of a system call. Returns 0 otherwise, even if it is unknown or there is no such clock.
 ///
 /// vdso_time_read_cost() measures it, and says more.
 #[unsafe(no_mangle)]
@@ -129,9 +129,9 @@ pub extern "C" fn vdso_time_is_fast(clock: i32) -> c_int {
 /// Measures what a read of a clock by vdso_time_clock_gettime() costs.
 ///
 /// VDSO_TIME_COST_SYSTEM_CALL is right for CPU-time clocks. For another clock it mostly means that
-/// the vDSO cannot read the kernel's clock source, such as hpet. A program can warn of that, because
-/// vdso_time_routes() names the vDSO even then. The answer holds for this moment, and an interrupt
-/// can mislead it; the program vdso-doctor has a proof.
+/// the vDSO cannot read the kernel's clock source, such as hpet. A program can warn of that,
+/// because vdso_time_routes() names the vDSO even then. The answer holds for this moment, and an
+/// interrupt can mislead it; the program vdso-doctor has a proof.
 ///
 /// It makes at most 16 system calls clock_gettime(2). Call it before a sandbox that kills for them.
 /// In one that denies them with an error, the cost is unknown.
@@ -257,8 +257,8 @@ unsafe fn write_text(what: &dyn fmt::Display, text: *mut c_char, size: usize) ->
     text.length
 }
 
-/// Text that is cut where the room ends. It is not a slice: as for snprintf(3), `SIZE_MAX` can stand
-/// for enough, and then most of the bytes are not the caller's.
+/// Text that is cut where the room ends. It is not a slice: as for snprintf(3), `SIZE_MAX` can
+/// stand for enough, and then most of the bytes are not the caller's.
 struct Text {
     to: *mut u8,
     size: usize,

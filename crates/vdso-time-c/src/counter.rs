@@ -57,8 +57,8 @@ pub struct vdso_time_counter_state {
     pub reserved: u32,
 }
 
-/// Returns the nanoseconds of CLOCK_MONOTONIC from the CPU's counter, or a negative error. It is not
-/// earlier than a time that any thread read before.
+/// Returns the nanoseconds of CLOCK_MONOTONIC from the CPU's counter, or a negative error. It is
+/// not earlier than a time that any thread read before.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_monotonic() -> i64 {
     match CounterMonotonic::try_now() {
@@ -67,8 +67,8 @@ pub extern "C" fn vdso_time_counter_monotonic() -> i64 {
     }
 }
 
-/// Returns the nanoseconds since the Epoch from the CPU's counter, or a negative error. It is earlier
-/// than a time that any thread read before only if CLOCK_REALTIME went back.
+/// Returns the nanoseconds since the Epoch from the CPU's counter, or a negative error. It is
+/// earlier than a time that any thread read before only if CLOCK_REALTIME went back.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_realtime() -> i64 {
     let now = match CounterRealtime::try_now() {
@@ -122,9 +122,9 @@ pub unsafe extern "C" fn vdso_time_counter_get_state(state: *mut vdso_time_count
 /// VDSO_TIME_COUNTER_STATUS_USED, or why the vDSO will answer. vdso_time_explain() answers the same
 /// question for the vDSO.
 ///
-/// It makes system calls, which the documentation of the Rust crate vdso-time-counter lists. Call it
-/// once, before the first read and before a sandbox. VDSO_TIME_COUNTER_STATUS_FREQUENCY is not known
-/// before some reads.
+/// It makes system calls, which the documentation of the Rust crate vdso-time-counter lists. Call
+/// it once, before the first read and before a sandbox. VDSO_TIME_COUNTER_STATUS_FREQUENCY is not
+/// known before some reads.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_check() -> vdso_time_counter_status {
     match counter::check() {
