@@ -12,7 +12,7 @@ mod worst;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use rows::{CALLS, COARSE, COUNTER, MONOTONIC, OUR_QUANTA, QUANTA};
+use rows::{CALLS, COARSE, COUNTER, ELAPSED, MONOTONIC, OUR_QUANTA, QUANTA};
 use vdso_time_benches::calls::{self, LINE, SYSCALL, TICKS};
 use vdso_time_benches::harness::command::{Arguments, run};
 use vdso_time_benches::harness::limits::{self, Limit, both, isolated};
@@ -27,6 +27,7 @@ const LIMITS: &[Limit] = &[
     isolated(COARSE, DIRECT, 1.08),
     both("clock_getres(MONOTONIC)", "rustix", 0.05),
     both(COUNTER, LINE, 1.03),
+    both(ELAPSED, LINE, 1.03),
     isolated(first::ROWS[0], first::CHECKED, 1.03),
     isolated(first::ROWS[0], "rustix", 1.00).of(first::ALL),
     isolated(first::ROWS[1], "rustix", 1.20),
@@ -123,7 +124,13 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     report.tables.extend([
         Table::of("peers-libcs", "/ direct", CALLS, &LIBCS, ratio),
         Table::of("peers-crates", "/ direct", CALLS, &CRATES, ratio),
-        Table::of("peers-clocks", "/ direct", [COUNTER], &CLOCKS, ratio),
+        Table::of(
+            "peers-clocks",
+            "/ direct",
+            [COUNTER, ELAPSED],
+            &CLOCKS,
+            ratio,
+        ),
         first::table(&samples),
         scale::table(&samples),
         accuracy::table(&samples),

@@ -7,7 +7,9 @@ use vdso_time_benches::harness::{Contender, Row};
 
 pub const MONOTONIC: &str = "clock_gettime(MONOTONIC)";
 pub const COARSE: &str = "clock_gettime(MONOTONIC_COARSE)";
+/// The clocks on the CPU's counter: a read, and the time since an earlier read.
 pub const COUNTER: &str = COUNTERS[0];
+pub const ELAPSED: &str = COUNTERS[1];
 pub const QUANTA: [&str; 2] = ["quanta Clock::now", "quanta Instant::now"];
 pub const OUR_QUANTA: &str = "vdso-time-quanta";
 
@@ -23,7 +25,10 @@ pub const CALLS: [&str; 5] = [
 /// Returns the rows. The last contender is `direct`.
 pub fn rows() -> Vec<Row> {
     let mut rows = calls::rows();
-    rows.retain(|row| CALLS.contains(&row.name.as_str()) || row.name == COUNTER);
+    rows.retain(|row| {
+        let name = row.name.as_str();
+        CALLS.contains(&name) || name == COUNTER || name == ELAPSED
+    });
     for row in &mut rows {
         row.contenders.splice(0..0, peers(&row.name));
     }
@@ -55,6 +60,14 @@ fn peers(row: &str) -> Vec<Contender> {
                 Contender::new(QUANTA[0], move || keep(clock.now())),
                 Contender::new(QUANTA[1], || keep(quanta::Instant::now())),
                 Contender::new(OUR_QUANTA, || keep(vdso_time_quanta::Instant::now())),
+            ]
+        }
+        ELAPSED => {
+            let quanta = quanta::Instant::now();
+            let ours = vdso_time_quanta::Instant::now();
+            vec![
+                Contender::new(QUANTA[1], move || quanta.elapsed().keep()),
+                Contender::new(OUR_QUANTA, move || ours.elapsed().keep()),
             ]
         }
         _ => Vec::new(),
