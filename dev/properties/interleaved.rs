@@ -145,7 +145,7 @@ fn the_time_never_goes_back_while_the_first_segment_after_a_pause_is_made() {
 
 /// Reads in one thread while the counter is not used, and measures it in another meanwhile.
 #[test]
-fn the_time_never_goes_back_while_a_unavailable_counter_comes_into_use() {
+fn the_time_never_goes_back_while_an_unavailable_counter_comes_into_use() {
     let used = Arc::new(Unmodelled::new(0));
     let count = Arc::clone(&used);
     check(1, move || {

@@ -162,7 +162,7 @@ fn earlier(latch: &Latch) -> Option<(u64, u64)> {
     Some((now, before))
 }
 
-/// Increments both words, if nobody else does. Returns whether it did.
+/// Increments both words, if no other thread does. Returns whether it did.
 fn update(latch: &Latch) -> bool {
     let (version, words) = latch.snapshot();
     latch.update(version, &[words[0] + 1; 2])

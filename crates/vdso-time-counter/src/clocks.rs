@@ -135,7 +135,7 @@ clock! {
     /// use vdso_time_counter::{CounterMonotonicUnordered, unordered};
     ///
     /// let start: unordered::Instant = CounterMonotonicUnordered::now();
-    /// println!("{:?} passed", start.elapsed()); // a cheap read, too
+    /// println!("{:?} passed", start.elapsed()); // a cheap read as well
     /// ```
     pub struct CounterMonotonicUnordered: MonotonicClock, InstantSource, Instant on Monotonic;
     fast: CLOCK.monotonic(Native::ticks),

@@ -19,7 +19,7 @@ use super::machine::arch::{Counter as _, CpuCounter};
 ///
 /// - While the counter is unavailable, as under `hpet`, [`read`](Self::read) still reads it, and
 ///   [`monotonic`](Self::monotonic) is `None`.
-/// - A thread that may not read the counter (`PR_SET_TSC`) gets SIGSEGV, also from
+/// - A thread that must not read the counter (`PR_SET_TSC`) gets SIGSEGV, even from
 ///   [`try_read`](Self::try_read) and while the status says that the counter is unavailable.
 ///
 /// # Examples

@@ -70,7 +70,7 @@ fn settle(expected: Status) {
     assert_eq!(read_until(expected, 60), expected);
 }
 
-/// Returns whether the counter is used after calibration; says so if not.
+/// Returns whether the counter is used after calibration, or records the test as not run.
 fn is_used() -> bool {
     let status = read_until(Status::Used, 5);
     if status != Status::Used {
@@ -111,15 +111,19 @@ fn slews_of_ten_percent_keep_the_clock_within_its_bound_and_moving() {
             [-83, 0],
             [0, -500],
         ];
-        let (mut last, mut last_since) = (0, kernel());
-        let (mut largest, mut longest) = (0, 0);
+        let mut last = 0;
+        let mut last_since = kernel();
+        let mut largest = 0;
+        let mut longest = 0;
         for rate in rates.iter().cycle().take(100) {
             adjust(*rate);
             let start = kernel();
             while kernel() - start < 40_000_000 {
                 let first = kernel();
                 let bound = counter::state().error_bound;
-                let (before, now, after) = (kernel(), CounterMonotonic::now().as_nanos(), kernel());
+                let before = kernel();
+                let now = CounterMonotonic::now().as_nanos();
+                let after = kernel();
                 let bound = bound.max(counter::state().error_bound).as_nanos() as i64;
                 let error = (before - now).max(now - after);
                 // If the guest rests between these calls, a segment can err and the next one remove
@@ -129,14 +133,16 @@ fn slews_of_ten_percent_keep_the_clock_within_its_bound_and_moving() {
                 assert!(error <= bound, "{rate:?}: {error} ns, and not {bound}");
                 assert!(now >= last, "{rate:?}: {now} after {last}");
                 if now > last {
-                    (last, last_since) = (now, after);
+                    last = now;
+                    last_since = after;
                 }
                 assert!(
                     before - last_since <= STANDSTILL,
                     "{rate:?}: it stands still for {} ns",
                     before - last_since
                 );
-                (largest, longest) = (error.max(largest), (before - last_since).max(longest));
+                largest = error.max(largest);
+                longest = (before - last_since).max(longest);
             }
         }
         adjust([0, 0]);
@@ -155,7 +161,7 @@ fn a_switched_clock_source_is_followed_both_ways() {
     };
     let first = read("current_clocksource");
     let available = read("available_clocksource");
-    // Under kvm-clock the counter is used, too.
+    // Under kvm-clock the counter is used as well.
     let is_other = |name: &&str| *name != first && *name != KVM_CLOCK;
     let Some(other) = available.split_whitespace().find(is_other) else {
         return not_run_here(format!("the kernel has no other clock source: {available}"));
@@ -184,7 +190,7 @@ fn a_switched_clock_source_is_followed_both_ways() {
 
 const KVM_CLOCK: &str = "kvm-clock";
 
-/// Makes the clock source of the beginning the current one, also if the test fails.
+/// Makes the clock source of the beginning the current one, even if the test fails.
 struct Restore(String);
 
 impl Drop for Restore {
@@ -224,17 +230,23 @@ fn kvm_clock_is_followed_within_the_error_bound() {
                 continue; // the vDSO answers
             }
             settle(Status::Used);
-            let (start, mut last, mut largest, mut reads) = (kernel(), 0, 0, 0_u64);
+            let start = kernel();
+            let mut last = 0;
+            let mut largest = 0;
+            let mut reads = 0_u64;
             while kernel() - start < 1_000_000_000 {
                 let bound = counter::state().error_bound.as_nanos() as i64;
                 for _ in 0..100 {
-                    let (before, now, after) =
-                        (kernel(), CounterMonotonic::now().as_nanos(), kernel());
+                    let before = kernel();
+                    let now = CounterMonotonic::now().as_nanos();
+                    let after = kernel();
                     let error = (before - now).max(now - after);
                     let bound = bound.max(counter::state().error_bound.as_nanos() as i64);
                     assert!(error <= bound, "{source}: {error} ns, and not {bound}");
                     assert!(now >= last, "{source}: {now} after {last}");
-                    (last, largest, reads) = (now, largest.max(error), reads + 1);
+                    last = now;
+                    largest = largest.max(error);
+                    reads += 1;
                 }
             }
             println!(

@@ -15,9 +15,9 @@ use crate::engine::status::Status;
 enum Event {
     /// So many reads, with up to so many nanoseconds in between.
     Reads(u16, u64),
-    /// Nobody reads for so many microseconds.
+    /// No thread reads for so many microseconds.
     Idle(u64),
-    /// Nobody reads for so many seconds, and the system is suspended for so many parts per billion
+    /// No thread reads for so many seconds, and the system is suspended for so many parts per billion
     /// of them. That looks like a change of the rate, and counts as one if NTP could have made it.
     Nap(u128, u128),
     /// NTP makes the kernel's clock faster or slower, by up to 250 ppm.
@@ -42,13 +42,13 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The end of a segment by a counter four times as slow; and two calibrations, one of them spoilt.
+/// The end of a segment by a counter four times as slow; and two calibrations, one of them corrupted.
 const OLD_SEGMENT: u128 = 4 * SEGMENT;
 const SETTLED: u128 = OLD_SEGMENT + SEGMENT + 2 * CALIBRATION;
 
 fn live(witness: &Witness, event: Event) {
     let world = &witness.world;
-    // The clock notices it when the segment ends. It can spoil a calibration, and so one segment.
+    // The clock notices it when the segment ends. It can corrupt a calibration, and so one segment.
     let disrupt = |disruption: &dyn Fn()| {
         let is_measured = matches!(witness.status(), Status::Used | Status::Stale);
         disruption();

@@ -29,7 +29,7 @@ fn a_disturbed_calibration_begins_again() {
             let start = world.kernel();
             witness.watch(millis * MILLI);
             assert_eq!(witness.settled(), Status::Calibrating);
-            world.syscall.set(syscall); // a slower CPU, on which a system call takes longer, too
+            world.syscall.set(syscall); // a slower CPU, on which a system call takes longer as well
             world.entry.set(10 * syscall);
             witness.watch_until_used();
             let passed = (world.kernel() - start) / 1_000_000;
@@ -46,7 +46,7 @@ fn a_disturbed_calibration_begins_again() {
 }
 
 #[test]
-fn suspends_that_spoil_calibrations_now_and_then_do_no_harm() {
+fn suspends_that_corrupt_calibrations_now_and_then_do_no_harm() {
     let cases = (prop_oneof![Just(8), Just(1_000)], any::<bool>());
     check(
         50,
@@ -118,7 +118,7 @@ fn reads_less_than_a_second_apart_measure_the_counter_and_others_do_not_read_it(
             if millis > 1_000 {
                 assert_eq!(world.read_at.get(), read_at, "the counter was read");
                 assert_eq!(witness.status(), Status::Calibrating);
-                // Two reads in a row begin again, because a suspend may have spoilt the old sample.
+                // Two reads in a row begin again, because a suspend may have corrupted the old sample.
                 witness.watch(60 * MICRO);
                 assert_eq!(statistics(clock).calibrations, 2);
             }

@@ -9,7 +9,7 @@ use super::world::{MICRO, MILLI, machines, quiet_machines};
 use crate::engine::source::Source;
 use crate::engine::status::{Status, Unavailable};
 
-/// Checks from the end of the segment on. A spoilt calibration can make one more wrong segment.
+/// Checks from the end of the segment on. A corrupted calibration can make one more wrong segment.
 #[test]
 fn the_clock_of_another_time_namespace_is_followed_within_the_error_bound() {
     let lead = (

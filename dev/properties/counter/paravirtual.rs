@@ -95,7 +95,7 @@ fn a_vdso_that_falls_back_to_system_calls_is_noticed_when_the_segment_ends() {
     );
 }
 
-/// Simulates Hyper-V's clock, which the counter does not use yet, because nobody has measured it.
+/// Simulates Hyper-V's clock, which the counter does not use yet, because it was not measured.
 #[test]
 fn a_clock_with_a_unit_of_100_ns_is_followed_to_two_units() {
     check(

@@ -59,11 +59,14 @@ fn under_any_slew_the_bound_holds_and_the_time_never_stands_still() {
         cases,
         |witness @ Witness { world, clock, .. }, (slews, gap, millis)| {
             witness.watch(u128::from(millis) * MILLI);
-            let (mut latest, mut since) = (0, 0);
+            let mut latest = 0;
+            let mut since = 0;
             slew(world, slews, gap, || {
                 let start = world.kernel();
                 let bound = bound(clock);
-                let (before, nanos, after) = (world.kernel(), witness.time(), world.kernel());
+                let before = world.kernel();
+                let nanos = witness.time();
+                let after = world.kernel();
                 let bound = bound + (after - start) / 5;
                 assert!(nanos >= latest, "back by {}", latest - nanos);
                 assert!(
@@ -92,7 +95,7 @@ fn under_any_slew_the_bound_holds_and_the_time_never_stands_still() {
     );
 }
 
-/// Reads the wall clock, which nobody sets, by segments and by the vDSO.
+/// Reads the wall clock, which is not set, from segments and from the vDSO.
 #[test]
 fn under_any_slew_the_wall_clock_never_goes_back() {
     let slews = prop_oneof![slews(), vec((-250_000..=250_000_i64, 100..300_u64), 1..4)];
@@ -118,7 +121,7 @@ fn under_any_slew_the_wall_clock_never_goes_back() {
     );
 }
 
-/// Compares the stated rate with the clock that nobody slews. After a change of the rate, segments
+/// Compares the stated rate with the clock that is never slewed. After a change of the rate, segments
 /// are short for some time.
 #[test]
 fn a_slewed_clock_is_no_wrong_frequency_and_its_changes_make_short_segments() {

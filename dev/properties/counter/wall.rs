@@ -57,7 +57,8 @@ fn the_offset_is_the_middle_of_the_possible_ones_and_is_kept() {
         |witness @ Witness { world, clock, .. }, millis| {
             witness.watch(2 * CALIBRATION + millis * MILLI);
             let offset = || world.foresee(0, || clock.offset().unwrap());
-            let (first, expected) = (offset(), world.wall() - world.kernel() as i64);
+            let first = offset();
+            let expected = world.wall() - world.kernel() as i64;
             assert!(
                 first.abs_diff(expected) <= 5,
                 "off by {} ns",

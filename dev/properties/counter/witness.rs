@@ -95,7 +95,8 @@ impl Witness {
     /// the time since. If other readers can have made a segment since, its bound counts too.
     #[track_caller]
     pub(crate) fn read(&self) -> Option<u64> {
-        let (latest, is_accurate) = (self.latest.get(), self.is_accurate.get());
+        let latest = self.latest.get();
+        let is_accurate = self.is_accurate.get();
         let start = self.world.kernel();
         let State {
             status,
@@ -220,7 +221,7 @@ impl Witness {
         }
     }
 
-    /// Reads the wall clock, which nobody sets, every 30 us for so long. It must not go back.
+    /// Reads the wall clock, which is not set, every 30 us for so long. It must not go back.
     #[track_caller]
     pub(crate) fn watch_wall(&self, picos: u128) {
         let mut latest = i64::MIN;

@@ -112,7 +112,7 @@ pub(crate) struct World {
     ppb: Cell<i64>,
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`.
     offset: Cell<i64>,
-    /// Why the kernel refuses the counter.
+    /// Why the counter is unavailable, according to the kernel.
     pub(crate) unavailable: Cell<Option<Unavailable>>,
     /// Whether a sandbox denies the clocks.
     pub(crate) is_denied: Cell<bool>,
@@ -186,7 +186,8 @@ impl World {
 
     /// Returns what `look` will return then. It must not change anything.
     pub(crate) fn foresee<T>(&self, picos: u128, look: impl Fn() -> T) -> T {
-        let (now, machine) = (self.now.get(), self.machine.get());
+        let now = self.now.get();
+        let machine = self.machine.get();
         self.machine.set(Machine {
             interrupts: 0,
             ..machine
@@ -303,7 +304,10 @@ impl World {
 
     /// Others read the clock, if there are any.
     fn intrude(&self) {
-        if let Some(intruder) = self.intruder.as_ref().filter(|_| self.depth.get() < 2) {
+        if self.depth.get() == 2 {
+            return;
+        }
+        if let Some(intruder) = self.intruder.as_ref() {
             self.depth.set(self.depth.get() + 1);
             for _ in 0..=self.random(4) {
                 self.pass(u128::from(self.random(2000)) * NANO);
@@ -368,7 +372,8 @@ impl Source for Rc<World> {
             Keeper::Kernel
         };
         keeper.check_rate(!self.is_variable.get(), trusts_hypervisor)?;
-        let (reads, calls) = (self.kernel_reads.get(), Cell::new(0));
+        let reads = self.kernel_reads.get();
+        let calls = Cell::new(0);
         let by_kernel = || {
             add(&calls, 1);
             self.pass(self.entry.get());

@@ -79,7 +79,7 @@ const LONGEST_PREPARATION: u64 = 50_000_000;
 #[repr(C, align(512))]
 pub(crate) struct CounterClock<S> {
     high_water: HighWater,
-    /// How often the vDSO answered in the counter's place. Threads that count at once lose some.
+    /// How often the vDSO answered in the counter's place. Threads that count at the same time lose some.
     vdso_reads: AtomicUsize,
     latch: Latch<WORDS>,
     /// What [`Statistics`] says of the same names.
@@ -205,7 +205,7 @@ impl<S: Source> CounterClock<S> {
     }
 
     /// Measures the offset, and publishes it if the wall clock was set. Returns the offset that
-    /// later reads have, too.
+    /// later reads have as well.
     ///
     /// A reader that used an offset before it is published could be ahead of a segment that another
     /// caller is making.
@@ -233,8 +233,9 @@ impl<S: Source> CounterClock<S> {
             }
             return Some(offset);
         }
-        let (now, state) = (self.source.monotonic()?, self.load());
-        // Nobody publishes anything any more after an update that was cut off: see `latch`.
+        let now = self.source.monotonic()?;
+        let state = self.load();
+        // After an update that was cut off nothing is published any more: see `latch`.
         let is_lost = version.has_writer() && now.wrapping_sub(state.sampled.nanos) > OLD;
         Some(if is_lost { offset } else { state.offset })
     }
@@ -248,8 +249,15 @@ impl<S: Source> CounterClock<S> {
         monotonic: impl FnOnce(T, &Words) -> u64,
     ) -> Option<T> {
         self.latch.read(|_, [words, _]| {
-            let answer = is_off(words).then(|| read(&self.source))??;
-            is_before_check(words, monotonic(answer, words)).then_some(answer)
+            if !is_off(words) {
+                return None;
+            }
+            let answer = read(&self.source)?;
+            if is_before_check(words, monotonic(answer, words)) {
+                Some(answer)
+            } else {
+                None
+            }
         })
     }
 

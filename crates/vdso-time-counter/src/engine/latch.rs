@@ -4,12 +4,28 @@
 //! and a sequence number that selects the copy to read. A writer changes only the other copy. So a
 //! reader always finds one complete copy, even a signal handler that interrupts the writer.
 //!
-//! The sequence number has a *writer bit*, too. A caller computes the new words, sets the bit by a
+//! The sequence number also has a *writer bit*. A caller computes the new words, sets the bit by a
 //! compare-and-swap from the sequence number that it had read, and stores the words. One last store
 //! clears the bit and advances the number. If another caller was faster, the words are dropped.
 //!
-//! Nobody takes the bit from its holder, which may only be stopped. If it is gone, as in the child
+//! The bit is not taken from its holder, which may only be stopped. If it is gone, as in the child
 //! of a fork by another thread, the others can read, not update.
+//!
+//! # An example
+//!
+//! The sequence number is 128 x n: an even n selects copy 0, an odd n copy 1.
+//!
+//! | | sequence number | copy 0 | copy 1 |
+//! |---|---:|---|---|
+//! | before | 256 | words A (selected) | words of the update before |
+//! | a writer sets its bit | 257 | words A (selected) | words of the update before |
+//! | it stores 3 of the 16 words B | 257 | words A (selected) | torn |
+//! | it has stored all of them | 257 | words A (selected) | words B |
+//! | it clears the bit and advances | 384 | words A | words B (selected) |
+//!
+//! A reader that finds 256 before and after it, or 257, has read words A, whole. If the number has
+//! changed it drops what it read, because a later update could already be storing into copy 0. A
+//! signal handler that interrupts the writer in the third line finds 257 twice, and reads words A.
 //!
 //! # Memory ordering
 //!
@@ -75,7 +91,11 @@ impl<const N: usize> Latch<N> {
         let words = [sequence, sequence.wrapping_add(STEP)].map(|sequence| self.copy(sequence));
         let result = read(Version(sequence), words);
         fence(Ordering::Acquire);
-        result.filter(|_| self.sequence.load(Ordering::Relaxed) == sequence)
+        if self.sequence.load(Ordering::Relaxed) == sequence {
+            result
+        } else {
+            None
+        }
     }
 
     /// Reads the same way until no writer comes between. It repeats only if another caller made

@@ -56,7 +56,7 @@ impl Segment {
             .wrapping_add(nanos(ticks.wrapping_sub(self.start), self.rate))
     }
 
-    /// Returns the time that a later tick would have if the segment went on for ever.
+    /// Returns the time that a later tick would have if the segment never ended.
     pub(crate) fn extrapolated(&self, ticks: u64) -> u64 {
         let passed = long_nanos(ticks.wrapping_sub(self.start), self.rate);
         self.nanos.saturating_add(passed)

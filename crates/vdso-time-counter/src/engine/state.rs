@@ -68,8 +68,8 @@ pub(crate) struct ClockState {
     pub(crate) keeper: Keeper,
     /// Why the counter is unavailable, or was the last time.
     pub(crate) unavailable: Option<Unavailable>,
-    /// How many calibrations in a row were spoilt.
-    pub(crate) spoilt: u8,
+    /// How many calibrations in a row were corrupted.
+    pub(crate) corrupted: u8,
     /// For how many more segments the kernel's rate is expected to change.
     pub(crate) unsteady: u8,
     // What the statistics count. Errors are in nanoseconds.
@@ -88,32 +88,34 @@ impl ClockState {
         self.largest_error = self.largest_error.max(self.last_error);
     }
 
-    /// Returns the ticks, and the nanoseconds that they took, since the counter was measured.
-    fn baseline(&self) -> Option<[u64; 2]> {
-        let Sample { ticks, nanos } = self.sampled.centred(self.cost);
-        let since = [
-            ticks.wrapping_sub(self.first.ticks),
-            nanos.wrapping_sub(self.first.nanos),
-        ];
-        (self.phase == Phase::Running).then_some(since)
+    /// Returns the ticks of the baseline, and the nanoseconds that they took.
+    fn baseline(&self) -> Option<Sample> {
+        if self.phase != Phase::Running {
+            return None;
+        }
+        let last = self.sampled.centred(self.cost);
+        Some(Sample {
+            ticks: last.ticks.wrapping_sub(self.first.ticks),
+            nanos: last.nanos.wrapping_sub(self.first.nanos),
+        })
     }
 
-    /// Returns the counter's mean rate in Hz since it was measured.
+    /// Returns the counter's mean rate in Hz since the baseline began.
     pub(crate) fn frequency(&self) -> Option<u64> {
-        self.baseline()
-            .map(|[ticks, nanos]| scale(1_000_000_000, ticks, nanos))
+        let Sample { ticks, nanos } = self.baseline()?;
+        Some(scale(1_000_000_000, ticks, nanos))
     }
 
     /// Returns the time of a tick that no segment covers any more, by the baseline.
     pub(crate) fn nanos_of(&self, tick: u64) -> Option<u64> {
-        let (last, [ticks, nanos]) = (self.sampled.centred(self.cost), self.baseline()?);
+        let Sample { ticks, nanos } = self.baseline()?;
+        let last = self.sampled.centred(self.cost);
         let since = tick.wrapping_sub(last.ticks);
-        Some(if since as i64 >= 0 {
-            last.nanos.saturating_add(scale(since, nanos, ticks))
-        } else {
-            last.nanos
-                .saturating_sub(scale(since.wrapping_neg(), nanos, ticks))
-        })
+        if since as i64 >= 0 {
+            return Some(last.nanos.saturating_add(scale(since, nanos, ticks)));
+        }
+        let before = scale(since.wrapping_neg(), nanos, ticks);
+        Some(last.nanos.saturating_sub(before))
     }
 
     /// Returns whether the counter is unavailable, and the last segment has ended.
@@ -168,7 +170,8 @@ impl ClockState {
         if self.keeper == Keeper::Hypervisor {
             reason |= HYPERVISOR;
         }
-        let progress = u32::from_le_bytes([self.phase as u8, self.spoilt, self.unsteady, reason]);
+        let progress =
+            u32::from_le_bytes([self.phase as u8, self.corrupted, self.unsteady, reason]);
         [
             segment.start,
             segment.nanos,
@@ -214,7 +217,7 @@ impl ClockState {
         ] = more;
         let rate = if rate == NOT_USED { 0 } else { rate };
         let (progress, cost) = split(progress);
-        let [phase, spoilt, unsteady, reason] = progress.to_le_bytes();
+        let [phase, corrupted, unsteady, reason] = progress.to_le_bytes();
         let keeper = if reason & HYPERVISOR == 0 {
             Keeper::Kernel
         } else {
@@ -248,7 +251,7 @@ impl ClockState {
             unavailable: Unavailable::ALL
                 .get(usize::from(reason).wrapping_sub(1))
                 .copied(),
-            spoilt,
+            corrupted,
             unsteady,
             segments,
             calibrations,
@@ -301,10 +304,9 @@ pub(crate) const WALL: usize = 5;
 const SAMPLED: usize = 6;
 
 pub(crate) fn segment_of(words: &Words) -> Segment {
-    let (start, nanos) = (words[START].load(), words[NANOS].load());
     Segment {
-        start,
-        nanos,
+        start: words[START].load(),
+        nanos: words[NANOS].load(),
         rate: words[RATE].load(),
         span: span(words[USED].load()),
     }
@@ -360,7 +362,7 @@ pub(crate) fn realtime_after(wall_word: u64, passed: u64) -> Timespec {
 /// Reads the counter. Returns the time of the first tick of the segment and the nanoseconds since,
 /// if the segment is fresh.
 ///
-/// Without a segment it does not read the counter, because the thread may not be allowed to.
+/// Without a segment it does not read the counter, because the thread might not be allowed to.
 /// The branch also orders `isb` and `CNTVCTSS_EL0` after the loads before it (Arm Architecture
 /// Reference Manual, D12.2).
 #[inline]
@@ -379,10 +381,8 @@ pub(crate) fn fresh(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 
 /// fresh spans or more must have passed since its start.
 #[inline]
 pub(crate) fn may_be_sparse(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
-    let (phase, used) = (
-        Phase::from_code(words[PROGRESS].load() as u8),
-        words[USED].load(),
-    );
+    let phase = Phase::from_code(words[PROGRESS].load() as u8);
+    let used = words[USED].load();
     if phase == Phase::Running {
         return ticks()
             .wrapping_sub(words[START].load())
@@ -393,7 +393,8 @@ pub(crate) fn may_be_sparse(words: &Words, ticks: impl FnOnce() -> u64) -> bool 
 }
 
 /// Returns whether `now`, the vDSO's answer, confirms [`may_be_sparse`]: two fresh spans or more
-/// have passed by this time, too. During a calibration, the last sample must be too old to use.
+/// have passed according to this time as well. During a calibration, the last sample must be too
+/// old to use.
 #[inline]
 pub(crate) fn is_sparse(words: &Words, now: u64) -> bool {
     let nanos = words[NANOS].load();

@@ -24,7 +24,7 @@ const NOISE: u64 = 64;
 const NOISE_TICKS: u64 = 3;
 /// The corrupted calibrations in a row after which the counter is unavailable. A suspend can
 /// corrupt one.
-const SPOILT: u8 = 3;
+const CORRUPTED: u8 = 3;
 /// The number of short segments after a change of the kernel's rate.
 const UNSTEADY: u8 = 100;
 
@@ -113,23 +113,26 @@ impl<S: Source> Transition<'_, S> {
     )]
     fn off(&mut self, reason: Unavailable) -> Option<()> {
         let Self { state, now, .. } = self;
-        if (state.phase, state.unavailable) != (Phase::Off, Some(reason)) {
+        let is_confirmed = state.phase == Phase::Off && state.unavailable == Some(reason);
+        if !is_confirmed {
             state.times_unavailable = state.times_unavailable.saturating_add(1);
         }
-        let retry = retry(reason, state.spoilt);
+        let retry = retry(reason, state.corrupted);
         state.sampled = Sample {
             ticks: 0,
             nanos: now.wrapping_add(retry),
         };
-        (state.phase, state.unavailable) = (Phase::Off, Some(reason));
+        state.phase = Phase::Off;
+        state.unavailable = Some(reason);
         Some(())
     }
 
     /// Calibrates again, or makes the counter unavailable.
     #[cold]
-    fn restart(&mut self, spoilt: u8) -> Option<()> {
-        (self.state.phase, self.state.spoilt) = (Phase::Idle, spoilt);
-        if spoilt < SPOILT {
+    fn restart(&mut self, corrupted: u8) -> Option<()> {
+        self.state.phase = Phase::Idle;
+        self.state.corrupted = corrupted;
+        if corrupted < CORRUPTED {
             Some(())
         } else {
             self.off(Unavailable::Frequency)
@@ -149,7 +152,8 @@ impl<S: Source> Transition<'_, S> {
         } = self;
         let Burst { sample, cost } = Burst::take(*source, 2, None, 0)?;
         state.phase = Phase::Rough;
-        (state.sampled, state.cost) = (sample, cost);
+        state.sampled = sample;
+        state.cost = cost;
         state.checked = *now;
         state.calibrations = state.calibrations.saturating_add(1);
         Some(())
@@ -210,7 +214,7 @@ impl<S: Source> Transition<'_, S> {
 
     fn baseline(&mut self) -> Option<()> {
         let Some(base_rate) = self.rate_to(Burst::take(self.source, 2, None, 0)?.sample, 0) else {
-            return self.restart(self.state.spoilt.saturating_add(1));
+            return self.restart(self.state.corrupted.saturating_add(1));
         };
         let Burst {
             sample: sampled,
@@ -248,7 +252,7 @@ impl<S: Source> Transition<'_, S> {
             is_near(state.base_rate) && raw.is_some_and(|raw| is_near(raw) && is_counter(raw))
         };
         let Some(base_rate) = self.rate_to(burst.sample, 0).filter(is_right) else {
-            return self.restart(self.state.spoilt.saturating_add(1));
+            return self.restart(self.state.corrupted.saturating_add(1));
         };
         if burst.cost > self.suspect_cost(state.cost) {
             return self.restart(0); // something disturbed every sample of a burst
@@ -273,7 +277,7 @@ impl<S: Source> Transition<'_, S> {
             cost,
             pending: 0,
             phase: Phase::Running,
-            spoilt: 0,
+            corrupted: 0,
             ..*self.state
         };
         self.state.made(0);
@@ -334,7 +338,7 @@ impl<S: Source> Transition<'_, S> {
     /// A kernel that leaves the counter makes a system call of each read, which usually takes three
     /// times as long or more. A vDSO that reads a hypervisor's page can fall back at any read, and
     /// a cheap system call takes only a third longer than a read, so the limit is lower there. Then
-    /// a CPU that became slower is suspect, too, which costs some microseconds in a segment. A
+    /// a CPU that became slower is suspect as well, which costs some microseconds in a segment. A
     /// coarse counter has a cost of 0 or 1.
     fn suspect_cost(&self, usual: u64) -> u64 {
         if self.state.keeper == Keeper::Hypervisor {
@@ -378,12 +382,12 @@ enum Divergence {
 }
 
 /// Returns the time in nanoseconds after which an unavailable counter is checked again.
-fn retry(reason: Unavailable, spoilt: u8) -> u64 {
+fn retry(reason: Unavailable, corrupted: u8) -> u64 {
     const SECOND: u64 = 1_000_000_000;
     match reason {
         Unavailable::ClockSourceUnknown | Unavailable::Denied => SECOND,
         Unavailable::ClockSource | Unavailable::NotInvariant | Unavailable::SlowVdso => 10 * SECOND,
-        Unavailable::Frequency => (10 * SECOND) << spoilt.saturating_sub(SPOILT).min(6),
+        Unavailable::Frequency => (10 * SECOND) << corrupted.saturating_sub(CORRUPTED).min(6),
         _ => LONGEST_RETRY,
     }
 }

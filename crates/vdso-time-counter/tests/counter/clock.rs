@@ -17,7 +17,7 @@ use vdso_time_counter::{
 
 use crate::{assert_near, expected, is_used, kernel, settle};
 
-/// Compares the status with the kernel's verdict, without a vDSO, too.
+/// Compares the status with the kernel's verdict, with and without a vDSO.
 #[test]
 fn the_status_before_and_after_calibration_is_the_kernels_verdict() {
     for address in [None, Some(0)] {
@@ -223,7 +223,7 @@ fn an_ordered_read_never_goes_back_on_any_cpu() {
     assert_eq!(end, child::SUCCESS);
 }
 
-/// Denies a thread the counter: it gets SIGSEGV, as in the vDSO, and `check` says so before.
+/// Denies a thread the counter: it gets SIGSEGV, as in the vDSO, and before that `check` returns the reason.
 #[test]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn a_thread_that_is_denied_the_counter_gets_sigsegv_as_in_the_vdso() {

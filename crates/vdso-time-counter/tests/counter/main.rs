@@ -79,7 +79,7 @@ fn settle() -> State {
     }
 }
 
-/// Returns whether the counter is used after calibration; says so if not.
+/// Returns whether the counter is used after calibration, or records the test as not run.
 fn is_used() -> bool {
     let status = settle().status;
     if status != Status::Used {
@@ -120,7 +120,9 @@ fn assert_near() {
         // Each bound is of its own moment: the segment may end meanwhile, or another one begin.
         let error_bound = || counter::state().error_bound;
         let bound = error_bound();
-        let (before, now, after) = (kernel(id), read(), kernel(id));
+        let before = kernel(id);
+        let now = read();
+        let after = kernel(id);
         // A clock that waits for the kernel's comes nearer to it by as much time as has passed
         // since.
         let bound =
