@@ -17,8 +17,8 @@ enum Event {
     Reads(u16, u64),
     /// No thread reads for so many microseconds.
     Idle(u64),
-    /// No thread reads for so many seconds, and the system is suspended for so many parts per billion
-    /// of them. That looks like a change of the rate, and counts as one if NTP could have made it.
+    /// No thread reads for so many seconds, and the system is suspended for so many parts per
+    /// billion of them. That looks like a change of the rate, and counts as one if NTP could have made it.
     Nap(u128, u128),
     /// NTP makes the kernel's clock faster or slower, by up to 250 ppm.
     Discipline(i64),
@@ -42,7 +42,8 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The end of a segment by a counter four times as slow; and two calibrations, one of them corrupted.
+/// The end of a segment by a counter four times as slow; and two calibrations, one of them
+/// corrupted.
 const OLD_SEGMENT: u128 = 4 * SEGMENT;
 const SETTLED: u128 = OLD_SEGMENT + SEGMENT + 2 * CALIBRATION;
 

@@ -118,7 +118,8 @@ fn reads_less_than_a_second_apart_measure_the_counter_and_others_do_not_read_it(
             if millis > 1_000 {
                 assert_eq!(world.read_at.get(), read_at, "the counter was read");
                 assert_eq!(witness.status(), Status::Calibrating);
-                // Two reads in a row begin again, because a suspend may have corrupted the old sample.
+                // Two reads in a row begin again, because a suspend may have corrupted the old
+                // sample.
                 witness.watch(60 * MICRO);
                 assert_eq!(statistics(clock).calibrations, 2);
             }

@@ -121,8 +121,8 @@ fn under_any_slew_the_wall_clock_never_goes_back() {
     );
 }
 
-/// Compares the stated rate with the clock that is never slewed. After a change of the rate, segments
-/// are short for some time.
+/// Compares the stated rate with the clock that is never slewed. After a change of the rate,
+/// segments are short for some time.
 #[test]
 fn a_slewed_clock_is_no_wrong_frequency_and_its_changes_make_short_segments() {
     let slew = prop_oneof![30_000_000..100_000_000_i64, -100_000_000..-30_000_000_i64];

@@ -79,7 +79,8 @@ const LONGEST_PREPARATION: u64 = 50_000_000;
 #[repr(C, align(512))]
 pub(crate) struct CounterClock<S> {
     high_water: HighWater,
-    /// How often the vDSO answered in the counter's place. Threads that count at the same time lose some.
+    /// How often the vDSO answered in the counter's place. Threads that count at the same time lose
+    /// some.
     vdso_reads: AtomicUsize,
     latch: Latch<WORDS>,
     /// What [`Statistics`] says of the same names.
