@@ -103,6 +103,11 @@ impl Segment {
         self.span - (self.span >> DUE_SHIFT)
     }
 
+    /// Returns whether the segment covers the tick and the next segment is not yet due.
+    pub(crate) fn is_fresh(&self, ticks: u64) -> bool {
+        ticks.wrapping_sub(self.start) < self.fresh_span()
+    }
+
     /// Returns whether the segment covers the tick and the next segment is due.
     pub(crate) fn is_ending(&self, ticks: u64) -> bool {
         (self.fresh_span()..self.span).contains(&ticks.wrapping_sub(self.start))

@@ -293,6 +293,12 @@ impl<S: Source> Transition<'_, S> {
             Some(self.state.base_rate),
             usual + usual / 8 + 1,
         )?;
+        // A read on a CPU whose counter is behind looks as if the counter was set back. If its thread
+        // has moved since, the segment is in force here. The next one would begin where it ends, and
+        // it would answer no more: the time was 25 ms ahead, and stood still as long.
+        if self.state.segment.is_fresh(burst.sample.ticks) {
+            return None;
+        }
         let offset = self.offset_at(burst.sample)?;
         let is_wall_step = offset != self.state.offset;
         // The vDSO now enters the kernel, or the CPU is slower.
