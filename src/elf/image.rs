@@ -84,6 +84,7 @@ impl<'a> Image<'a> {
     pub(crate) fn parse_beginning(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let bytes = Bytes::of_image(bytes)?;
         let ProgramHeaders { load, dynamic } = ProgramHeaders::read(bytes)?;
+        // What these bytes have of the image.
         let known = bytes.head(load.end()).unwrap_or(bytes);
         let section = known.raw.get(dynamic);
         let section = section.ok_or(ParseError::NoDynamicSegment)?;
