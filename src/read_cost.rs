@@ -145,17 +145,16 @@ fn verdict(tries: &[Try; TRIES]) -> ReadCost {
 /// Returns the unit of the clock that measured, which can be longer than a read: the shortest
 /// difference of two times, or of a time and 0. All are multiples of the unit.
 fn unit(tries: &[Try; TRIES]) -> Option<u64> {
-    let mut times = [0; 2 * TRIES + 1];
-    for (pair, tried) in times.chunks_exact_mut(2).zip(tries) {
-        pair[0] = tried.kernel;
-        pair[1] = tried.vdso;
-    }
     let mut unit = None;
-    for a in times {
-        for b in times {
-            let apart = a.abs_diff(b);
-            if apart > 0 && unit.is_none_or(|unit| apart < unit) {
-                unit = Some(apart);
+    for a in tries {
+        for b in tries {
+            for time in [a.kernel, a.vdso] {
+                for other in [0, b.kernel, b.vdso] {
+                    let apart = time.abs_diff(other);
+                    if apart > 0 && unit.is_none_or(|unit| apart < unit) {
+                        unit = Some(apart);
+                    }
+                }
             }
         }
     }

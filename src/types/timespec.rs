@@ -97,8 +97,9 @@ impl Timespec {
         if seconds > u64::MAX as i128 {
             return None;
         }
-        let below = nanos % NANOS_PER_SEC as i128;
-        Some(Duration::new(seconds as u64, below as u32))
+        let below = (nanos % NANOS_PER_SEC as i128) as u32;
+        // A compiler for 32 bits sees only from the second `%` that `new` cannot panic.
+        Some(Duration::new(seconds as u64, below % NANOS_PER_SEC as u32))
     }
 
     /// Creates a time from nanoseconds, or returns `None` if its seconds do not fit.
