@@ -218,3 +218,38 @@ fn a_denied_clock_returns_no_time_and_recovers() {
     });
     assert!(reached > 0.5, "{reached} of the machines denied a read");
 }
+
+/// Steps the clocks while nothing reads, or does not.
+#[test]
+fn two_reads_in_a_row_count_a_step_that_came_while_nothing_read() {
+    let cases = (1..10_000_u128, any::<[bool; 3]>());
+    check(
+        200,
+        quiet_machines(0),
+        cases,
+        |witness, (millis, [is_step, is_wall_step, is_back])| {
+            let Witness { world, clock, .. } = witness;
+            witness.watch(4 * CALIBRATION);
+            let before = statistics(clock);
+            assert_eq!((before.steps, before.wall_steps), (0, 0));
+            world.pass(millis * MILLI + SEGMENT);
+            // More than NTP's rate, and more than a segment follows.
+            let nanos = millis as i64 * 1_000 + 5_000_000;
+            let nanos = if is_back { -nanos } else { nanos };
+            if is_step {
+                world.step_all(nanos);
+                world.step(-nanos);
+            }
+            if is_wall_step {
+                world.step(if is_step { 3 * nanos } else { nanos });
+            }
+            witness.time();
+            witness.time();
+            let after = statistics(clock);
+            assert_eq!(after.steps, u64::from(is_step));
+            if !is_step {
+                assert_eq!(after.wall_steps, u64::from(is_wall_step));
+            }
+        },
+    );
+}
