@@ -223,7 +223,8 @@ fn an_ordered_read_never_goes_back_on_any_cpu() {
     assert_eq!(end, child::SUCCESS);
 }
 
-/// Denies a thread the counter: it gets SIGSEGV, as in the vDSO, and before that `check` returns the reason.
+/// Denies a thread the counter: it gets SIGSEGV, as in the vDSO, and before that `check` returns
+/// the reason.
 #[test]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn a_thread_that_is_denied_the_counter_gets_sigsegv_as_in_the_vdso() {
