@@ -54,7 +54,7 @@ impl Group {
             Some(crates) => {
                 let rust = Rust::to_check(crates, &self.targets)?;
                 flags += " --sysroot=";
-                flags += rust.get("SYSROOT");
+                flags += rust.get("CHECK_SYSROOT");
                 rust
             }
             None => Rust::oldest(&self.targets)?,

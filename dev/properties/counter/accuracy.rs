@@ -17,7 +17,8 @@ enum Event {
     /// No thread reads for so many microseconds.
     Idle(u64),
     /// No thread reads for so many seconds, and the system is suspended for so many parts per
-    /// billion of them. That looks like a change of the rate, and counts as one if NTP could have made it.
+    /// billion of them. That looks like a change of the rate, and counts as one if NTP could have
+    /// made it.
     Nap(u128, u128),
     /// NTP makes the kernel's clock faster or slower, by up to 250 ppm.
     Discipline(i64),

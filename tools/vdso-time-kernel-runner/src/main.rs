@@ -42,7 +42,7 @@ enum Task {
     ///
     /// Where Debian has no standard library for a target, it is compiled.
     Rust {
-        /// Only for `cargo check`: with these crates of the standard library, in SYSROOT
+        /// Only for `cargo check`: with these crates of the standard library, in CHECK_SYSROOT
         #[arg(long, value_name = "CRATES")]
         check: Option<String>,
         #[arg(value_name = "TARGET")]
@@ -88,7 +88,8 @@ fn print_rust(check: Option<&str>, triples: &[String]) -> anyhow::Result<()> {
     match check {
         Some(crates) => {
             let sysroot = compiler.sysroot_to_check(triples, crates)?;
-            println!("SYSROOT={}", sysroot.display());
+            // clippy-driver reads `SYSROOT`, and would use it for build scripts as well.
+            println!("CHECK_SYSROOT={}", sysroot.display());
         }
         None => {
             for triple in triples {

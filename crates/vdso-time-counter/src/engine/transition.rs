@@ -293,9 +293,9 @@ impl<S: Source> Transition<'_, S> {
             Some(self.state.base_rate),
             usual + usual / 8 + 1,
         )?;
-        // A read on a CPU whose counter is behind looks as if the counter was set back. If its thread
-        // has moved since, the segment is in force here. The next one would begin where it ends, and
-        // it would answer no more: the time was 25 ms ahead, and stood still as long.
+        // A read on a CPU whose counter is behind looks as if the counter was set back. If its
+        // thread has moved since, the segment is in force here. The next one would begin where it
+        // ends, and it would answer no more: the time was 25 ms ahead, and stood still as long.
         if self.state.segment.is_fresh(burst.sample.ticks) {
             return None;
         }

@@ -27,8 +27,8 @@ impl Counter for CpuCounter {
         let ticks;
         // SAFETY: the instruction only writes its output.
         unsafe {
-            asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags))
-        };
+            asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags));
+        }
         ticks
     }
 
@@ -38,15 +38,15 @@ impl Counter for CpuCounter {
         if !NEEDS_ISB.load(Relaxed) {
             // SAFETY: as below. The CPU has the register.
             unsafe {
-                asm!("mrs {}, s3_3_c14_c0_6", out(reg) ticks, options(nostack, preserves_flags))
-            };
+                asm!("mrs {}, s3_3_c14_c0_6", out(reg) ticks, options(nostack, preserves_flags));
+            }
             return ticks;
         }
         // SAFETY: the instructions only write the output. Without `nomem`, the compiler does not
         // move memory accesses across the read.
         unsafe {
-            asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags))
-        };
+            asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags));
+        }
         ticks
     }
 
@@ -68,8 +68,8 @@ impl Counter for CpuCounter {
         let hertz: u64;
         // SAFETY: the instruction only writes its output.
         unsafe {
-            asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, preserves_flags))
-        };
+            asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, preserves_flags));
+        }
         (hertz != 0).then_some(hertz)
     }
 }

@@ -17,8 +17,8 @@ impl Counter for CpuCounter {
         let ticks;
         // SAFETY: the instruction only writes its output.
         unsafe {
-            asm!("rdtime.d {}, $zero", out(reg) ticks, options(nomem, nostack, preserves_flags))
-        };
+            asm!("rdtime.d {}, $zero", out(reg) ticks, options(nomem, nostack, preserves_flags));
+        }
         ticks
     }
 

@@ -29,8 +29,8 @@ impl Counter for CpuCounter {
         // SAFETY: the instructions only write the output. Without `nomem`, the compiler does not
         // move memory accesses across the read.
         unsafe {
-            asm!("fence iorw, i", "rdtime {}", out(reg) ticks, options(nostack, preserves_flags))
-        };
+            asm!("fence iorw, i", "rdtime {}", out(reg) ticks, options(nostack, preserves_flags));
+        }
         ticks
     }
 }
