@@ -15,8 +15,10 @@ use std::ops::Range;
 pub(super) enum Call {
     /// A system call that reads a clock.
     Clock(Function),
-    /// Another system call, or none: a page fault or an interrupt.
+    /// Another system call.
     Other,
+    /// None: a page fault or an interrupt.
+    Exception,
 }
 
 /// The system calls that read a clock.
@@ -67,6 +69,14 @@ pub(super) struct KernelCalls {
 }
 
 impl KernelCalls {
+    /// Takes the functions of a file like /proc/kallsyms.
+    #[cfg(test)]
+    pub(super) fn of(file: &str) -> Self {
+        Self {
+            functions: functions(file.as_bytes()).into(),
+        }
+    }
+
     /// Returns the call in which a chain of the kernel's addresses is. None if no function of a
     /// call is in it: at the entry and at the exit of the kernel, or if /proc/kallsyms has no
     /// addresses.
@@ -93,8 +103,8 @@ fn call_in(functions: &[(Range<u64>, Call)], chain: &[u64]) -> Option<Call> {
             continue;
         };
         if range.contains(address) {
-            // An interrupt during the call of a clock has both.
-            if matches!(call, Call::Clock(_)) {
+            // An interrupt during a system call has both.
+            if *call != Call::Exception {
                 return Some(*call);
             }
             found = Some(*call);
@@ -144,7 +154,7 @@ fn call_of(name: &str) -> Option<Call> {
     }
     let is_exception = EXCEPTIONS.iter().any(|start| name.starts_with(start));
     if is_exception {
-        return Some(Call::Other);
+        return Some(Call::Exception);
     }
     None
 }
@@ -202,7 +212,7 @@ ffffffffc0000000 t a_driver [driver]
             (&[0xffff_ffff_8141_8f40], GETTIMEOFDAY),
             (&[0xffff_ffff_8141_901f], GETTIME),
             (&[0xffff_ffff_8137_7f30], Some(Call::Other)),
-            (&[0xffff_ffff_8100_0c61], Some(Call::Other)),
+            (&[0xffff_ffff_8100_0c61], Some(Call::Exception)),
             (&[0xffff_ffff_8100_0c61, 0xffff_ffff_8141_8ef0], TIME),
             (&[0xffff_ffff_c000_0001], None),
         ] {

@@ -91,7 +91,7 @@ impl ClockReads {
         let call = self.kernel.call(&sample.kernel_chain);
         let is_clock = if name.contains("vsyscall") && sample.in_kernel {
             match call {
-                Some(call) => call != Call::Other,
+                Some(call) => matches!(call, Call::Clock(_)),
                 None => is_called_by_clock(space, sample),
             }
         } else {
@@ -100,8 +100,7 @@ impl ClockReads {
         if !is_clock {
             return Activity::Other;
         }
-        // A page fault or an interrupt is not a system call.
-        let is_call = sample.in_kernel && call != Some(Call::Other);
+        let is_call = sample.in_kernel && !matches!(call, Some(Call::Other | Call::Exception));
         let mut clock = None;
         if is_call {
             clock = clock_of(function_in_vdso(&name), sample);
@@ -127,7 +126,7 @@ impl ClockReads {
                 clock: clock_of(function, sample),
                 is_inferred,
             }),
-            Some(Call::Other) => Activity::Other,
+            Some(Call::Other | Call::Exception) => Activity::Other,
             None => Activity::Unknown,
         }
     }
@@ -142,8 +141,7 @@ impl ClockReads {
             return Some(seen.unwrap_or(own));
         }
         if number == Number::None {
-            // An exception or an interrupt.
-            return Some(seen.unwrap_or(Call::Other));
+            return Some(seen.unwrap_or(Call::Exception));
         }
         if let Some(call) = seen {
             self.sites.learn(space, sample, call);

@@ -24,6 +24,8 @@ impl Seen {
         match call {
             Call::Clock(function) => self.clock = Some(function),
             Call::Other => self.other = true,
+            // It may come while the code makes any call.
+            Call::Exception => {}
         }
     }
 

@@ -23,3 +23,65 @@ fn the_number_is_that_of_the_last_move_before_the_system_call() {
         assert_eq!(number_before(code), number, "{code:x?}");
     }
 }
+
+/// A kernel with one clock, another call, an interrupt and the entry.
+const KALLSYMS: &str = "\
+ffffffff81000000 T entry_SYSCALL_64
+ffffffff81001000 T asm_sysvec_apic_timer_interrupt
+ffffffff81002000 T __x64_sys_getppid
+ffffffff81003000 T __x64_sys_clock_gettime
+ffffffff81004000 T end
+";
+
+const ENTRY: u64 = 0xffff_ffff_8100_0001;
+const INTERRUPT: u64 = 0xffff_ffff_8100_1001;
+const GETPPID: u64 = 0xffff_ffff_8100_2001;
+const CLOCK: u64 = 0xffff_ffff_8100_3001;
+
+fn in_kernel(kernel: u64, pc: u64) -> Sample {
+    Sample {
+        pid: 1,
+        in_kernel: true,
+        is_64_bit: true,
+        registers: crate::perf::Registers {
+            pc,
+            ..crate::perf::Registers::default()
+        },
+        number: None,
+        first_argument: Some(1),
+        stack: vec![],
+        callchain: vec![],
+        kernel_chain: vec![kernel],
+    }
+}
+
+/// Samples code whose system calls are not in it, at the entry of the kernel and in the calls.
+#[test]
+fn an_entry_is_that_of_the_calls_which_the_same_code_makes() {
+    let mut space = AddressSpace::new((1 << 22) + 1, crate::address_space::Files::default());
+    let mut reads = ClockReads {
+        kernel: KernelCalls::of(KALLSYMS),
+        sites: Sites::default(),
+    };
+    let mut activity = |kernel, pc| match reads.activity(&mut space, &in_kernel(kernel, pc)) {
+        Activity::Reading(read) => (Some(read.is_inferred), read.clock.map(Clock::name)),
+        Activity::Other => (Some(false), None),
+        Activity::Unknown => (None, None),
+    };
+    let monotonic = Some("CLOCK_MONOTONIC");
+    for (kernel, pc, expected) in [
+        (ENTRY, 0x1000, (None, None)),
+        (CLOCK, 0x1000, (Some(false), monotonic)),
+        (ENTRY, 0x1000, (Some(true), monotonic)),
+        // It may come during any call.
+        (INTERRUPT, 0x1000, (Some(false), None)),
+        (ENTRY, 0x1000, (Some(true), monotonic)),
+        (GETPPID, 0x2000, (Some(false), None)),
+        (ENTRY, 0x2000, (Some(false), None)),
+        // The code makes both calls.
+        (GETPPID, 0x1000, (Some(false), None)),
+        (ENTRY, 0x1000, (None, None)),
+    ] {
+        assert_eq!(activity(kernel, pc), expected, "{kernel:x} {pc:x}");
+    }
+}
