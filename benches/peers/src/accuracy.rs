@@ -21,66 +21,92 @@ const CLOCKS: [&str; 5] = [
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99.9", 0.999), ("largest", 1.0)];
 const BEYOND: &str = "reads beyond the bound";
 
+/// Reads a clock, in nanoseconds.
 type Clock<'a> = &'a dyn Fn() -> i64;
 
-/// Reads a clock between two reads of the kernel's. Returns how long that took, and the deviation.
-fn compare([kernel, read]: [Clock; 2]) -> (i64, i64) {
-    let (before, now, after) = (kernel(), read(), kernel());
-    (after - before, now - i64::midpoint(before, after))
+/// A clock, and the kernel's clock with which it is compared.
+struct Pair<'a> {
+    name: &'static str,
+    kernel: Clock<'a>,
+    read: Clock<'a>,
+    /// Whether the clock counts from a zero of its own.
+    has_own_zero: bool,
+}
+
+impl Pair<'_> {
+    /// Reads the clock between two reads of the kernel's. Returns how long that took, and the
+    /// deviation.
+    fn compare(&self) -> (i64, i64) {
+        let before = (self.kernel)();
+        let now = (self.read)();
+        let after = (self.kernel)();
+        (after - before, now - i64::midpoint(before, after))
+    }
 }
 
 /// Compares each clock for so many seconds, and prints its quantiles as a child process does.
 pub fn print(seconds: u64) {
     calls::settle();
-    let zeros = (
-        quanta::Instant::now(),
-        minstant::Instant::now(),
-        fastant::Instant::now(),
-    );
-    let monotonic: Clock = &|| vdso_time::Instant::now().as_nanos();
-    let wall: [Clock; 2] = [&|| vdso_time::SystemTime::now().as_nanos() as i64, &|| {
-        counter::CounterRealtime::now().as_nanos() as i64
-    }];
-    let clocks: [[Clock; 2]; 5] = [
-        [monotonic, &|| counter::CounterMonotonic::now().as_nanos()],
-        [monotonic, &|| zeros.0.elapsed().as_nanos() as i64],
-        [monotonic, &|| zeros.1.elapsed().as_nanos() as i64],
-        [monotonic, &|| zeros.2.elapsed().as_nanos() as i64],
+    let quanta_zero = quanta::Instant::now();
+    let minstant_zero = minstant::Instant::now();
+    let fastant_zero = fastant::Instant::now();
+    let pair = |name, read, has_own_zero| Pair {
+        name,
+        kernel: &|| vdso_time::Instant::now().as_nanos(),
+        read,
+        has_own_zero,
+    };
+    let own = pair(OURS, &|| counter::CounterMonotonic::now().as_nanos(), false);
+    let quanta = || quanta_zero.elapsed().as_nanos() as i64;
+    let minstant = || minstant_zero.elapsed().as_nanos() as i64;
+    let fastant = || fastant_zero.elapsed().as_nanos() as i64;
+    let wall = Pair {
+        name: CLOCKS[4],
+        kernel: &|| vdso_time::SystemTime::now().as_nanos() as i64,
+        read: &|| counter::CounterRealtime::now().as_nanos() as i64,
+        has_own_zero: false,
+    };
+    let pairs = [
+        own,
+        pair(CLOCKS[1], &quanta, true),
+        pair(CLOCKS[2], &minstant, true),
+        pair(CLOCKS[3], &fastant, true),
         wall,
     ];
-    let mut starts =
-        clocks.map(|clock| (0..1000).map(|_| compare(clock)).min().unwrap_or_default());
-    // Those of other crates have a zero of their own.
-    (starts[0].1, starts[4].1) = (0, 0);
-    let mut deviations = clocks.map(|_| Histogram::<u64>::new(3).expect("3 digits are allowed"));
+    // The quickest comparison of each pair, and the deviation that counts as none.
+    let starts = pairs.each_ref().map(|pair| {
+        let tries = (0..1000).map(|_| pair.compare());
+        let (quickest, deviation) = tries.min().unwrap_or_default();
+        let zero = if pair.has_own_zero { deviation } else { 0 };
+        (quickest, zero)
+    });
+    let mut deviations = CLOCKS.map(|_| Histogram::<u64>::new(3).expect("3 digits are allowed"));
     let mut beyond = 0;
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(seconds) {
-        for ((clock, (quickest, zero)), deviations) in
-            clocks.iter().zip(starts).zip(&mut deviations)
-        {
-            let (taken, deviation) = compare(*clock);
+        for (index, pair) in pairs.iter().enumerate() {
+            let (quickest, zero) = starts[index];
+            let (taken, deviation) = pair.compare();
             // Half as long again was interrupted.
             if taken * 2 <= quickest * 3 {
                 // The histogram grows.
-                let _ = deviations.record((deviation - zero).unsigned_abs());
+                let _ = deviations[index].record((deviation - zero).unsigned_abs());
             }
         }
-        let bound = counter::state().error_bound;
-        let (taken, deviation) = compare(clocks[0]);
-        let bound = bound.max(counter::state().error_bound).as_nanos() as i64;
-        beyond += u64::from(deviation.abs() > bound + taken / 2 + 1);
-    }
-    for (name, deviations) in CLOCKS.iter().zip(&deviations) {
-        for (quantile, at) in QUANTILES {
-            say(
-                ROW,
-                &format!("{name} {quantile}"),
-                deviations.value_at_quantile(at) as f64,
-            );
+        let bound_before = counter::state().error_bound;
+        let (taken, deviation) = pairs[0].compare();
+        let bound = bound_before.max(counter::state().error_bound);
+        if deviation.abs() > bound.as_nanos() as i64 + taken / 2 + 1 {
+            beyond += 1;
         }
     }
-    say(ROW, &format!("{OURS} {BEYOND}"), beyond as f64);
+    for (pair, deviations) in pairs.iter().zip(&deviations) {
+        for (quantile, at) in QUANTILES {
+            let nanos = deviations.value_at_quantile(at);
+            say(ROW, &format!("{} {quantile}", pair.name), nanos as f64);
+        }
+    }
+    say(ROW, &format!("{OURS} {BEYOND}"), f64::from(beyond));
 }
 
 /// Returns the quantiles of each clock's deviation.
