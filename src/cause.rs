@@ -230,7 +230,8 @@ fn read_names<'a>(path: &CStr, bytes: &'a mut [u8; LONGEST]) -> &'a str {
         *byte = value;
     }
     let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-    str::from_utf8(text).unwrap_or_default().trim()
+    // `trim` of Rust 1.85 keeps a panic for 32 bits.
+    str::from_utf8(text).unwrap_or_default().trim_ascii()
 }
 
 impl From<FallbackReason> for Cause {
@@ -275,11 +276,16 @@ impl Cause {
         if READABLE.contains(&current) {
             return Self::Unexplained;
         }
-        let is_better = |name: &str| READABLE.contains(&name) || READABLE_IF_STABLE.contains(&name);
-        let is_of_host = is_better(current) || current == "hyperv_clocksource_msr";
+        let is_better = |name: &[u8]| {
+            let mut better = READABLE.iter().chain(&READABLE_IF_STABLE);
+            better.any(|known| known.as_bytes() == name)
+        };
+        // As bytes, because `str::split` of Rust 1.85 keeps a panic for 32 bits.
+        let mut offered = available.as_bytes().split(|byte| *byte == b' ');
+        let is_of_host = is_better(current.as_bytes()) || current == "hyperv_clocksource_msr";
         // A kernel that still reads this one is about to choose `tsc`.
         let is_early = current == "tsc-early";
-        if is_of_host || is_early || available.split(' ').any(is_better) {
+        if is_of_host || is_early || offered.any(is_better) {
             return Self::ClockSource;
         }
         // Every x86 CPU has a counter. The kernel offers it unless it found that it is wrong.
