@@ -419,9 +419,17 @@ fn answers(spec: &Spec<'_>) -> Vec<String> {
         .collect()
 }
 
+/// Returns whether programs of this byte order call libc instead of the vDSO of an architecture.
+fn has_descriptors(abi: &Abi) -> bool {
+    abi.name == "powerpc64" && cfg!(target_endian = "big")
+}
+
 /// Returns every flavour: its name, image and answers.
 fn flavours() -> impl Iterator<Item = (String, Spec<'static>, Vec<&'static str>)> {
-    FLAVOURS.iter().map(|(kernel, arch, names, how, answers)| {
+    let flavours = FLAVOURS
+        .iter()
+        .filter(|flavour| !has_descriptors(abi(flavour.1)));
+    flavours.map(|(kernel, arch, names, how, answers)| {
         let abi = abi(arch);
         let full =
             |names: &'static str| names.split(' ').map(|name| full_name(abi, name)).collect();
@@ -457,8 +465,7 @@ fn an_image_has_routes_unless_its_functions_have_descriptors() {
         let spec = image(abi, &["clock"].map(|name| full_name(abi, name)), Linked);
         let built = spec.build();
         let has_routes = Routes::of_image(&promises::keep(&built.bytes).unwrap()).is_some();
-        let has_descriptors = abi.name == "powerpc64" && cfg!(target_endian = "big");
-        assert_eq!(has_routes, !has_descriptors, "{}", abi.name);
+        assert_eq!(has_routes, !has_descriptors(abi), "{}", abi.name);
     }
 }
 
@@ -479,7 +486,7 @@ fn a_symbol_of_another_version_is_not_used() {
 
 #[test]
 fn every_symbol_fails_alone() {
-    for abi in ALL {
+    for abi in ALL.iter().filter(|abi| !has_descriptors(abi)) {
         let all: Vec<_> = names(abi).into_iter().collect();
         let full = answers(&image(abi, &all, Linked));
         for removed in &all {
