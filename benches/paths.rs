@@ -39,7 +39,7 @@ const SPACING: Spacing = Spacing::BackToBack;
 /// A call that criterion measures.
 struct Group {
     name: String,
-    /// What the doctor checks.
+    /// The call that the doctor checks.
     call: Call,
     row: Row,
 }
@@ -162,7 +162,7 @@ fn criterion() -> Criterion {
         criterion = criterion.output_directory(&directory);
     }
     let [warm_up, measurement] = if machine::is_emulated() {
-        // The analysis is emulated, too.
+        // The analysis is emulated as well.
         criterion = criterion.without_plots().nresamples(1000).sample_size(20);
         [100, 300]
     } else {

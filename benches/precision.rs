@@ -4,7 +4,7 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(
     unsafe_code,
-    reason = "a multiplication that stays in its place and in a register"
+    reason = "a multiplication that is not moved and stays in a register"
 )]
 
 use std::hint::black_box;
@@ -68,7 +68,8 @@ fn batch<const STEPS: u32>() -> f64 {
     start.elapsed().as_secs_f64() * 1e9 / f64::from(CALLS)
 }
 
-/// Returns the nanoseconds by each of the [`NAMES`]. Without the counter the last is missing.
+/// Returns the nanoseconds that each of the [`NAMES`] measured. Without the counter the last one is
+/// missing.
 fn row<const STEPS: u32>(counter: Option<&CounterTime>, rounds: usize) -> Vec<f64> {
     let vdso = VdsoTime::<Monotonic>::default();
     let round = |_| {

@@ -30,8 +30,8 @@ const LIMITS: &[Limit] = &[
     both("clock_getres(MONOTONIC)", DIRECT, 1.03),
     both(SYSCALL_TIME, "libc", 1.01),
     both("getcpu()", DIRECT, 1.03),
-    // On every CPU a time costs a subtraction, a multiplication, an addition and a comparison more
-    // than the bare counter. So the floor is the counter with these, not the bare one.
+    // On every CPU, turning the bare counter into a time costs a subtraction, a multiplication, an
+    // addition and a comparison. So the floor is the counter with these, not the bare counter.
     both("CounterMonotonicUnordered::now()", LINE, 1.02),
     both("CounterMonotonicUnordered: elapsed()", LINE, 1.03),
     both("CounterMonotonic::now()", LINE, 1.02),
@@ -163,7 +163,7 @@ fn slow_rows() -> impl Iterator<Item = &'static str> {
     slow_reads::names().into_iter().chain(REFUSED)
 }
 
-/// Returns the reads that no segment answers at once, and the ratio to a read of the vDSO.
+/// Returns the reads that no segment answers immediately, and the ratio to a read of the vDSO.
 fn slow_table(samples: &Samples) -> Table {
     const NAMES: [&str; 3] = [OURS, VDSO, RESTED];
     let [ours, vdso, rested] = NAMES;

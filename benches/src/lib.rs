@@ -1,5 +1,5 @@
-//! What the benches share: [`harness`] measures rows and knows no clock, [`calls`] are the rows,
-//! and [`pages`] show the figures.
+//! Code that the benches share: [`harness`] measures rows without knowing clocks, [`calls`] defines
+//! the rows, and [`pages`] shows the figures.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(

@@ -68,13 +68,13 @@ fn goblin_sees_the_same_symbols_in_the_images_of_linkers() {
     if !has_tool("gcc", &["--version"]) {
         return;
     }
-    let folder = target_tmpdir().join("linked-images");
-    fs::create_dir_all(&folder).unwrap();
+    let directory = target_tmpdir().join("linked-images");
+    fs::create_dir_all(&directory).unwrap();
     let run = |command: &str| {
         let (program, arguments) = command.split_once(' ').unwrap();
         let output = Command::new(program)
             .args(arguments.split(' '))
-            .current_dir(&folder)
+            .current_dir(&directory)
             .output()
             .unwrap();
         assert!(
@@ -86,8 +86,8 @@ fn goblin_sees_the_same_symbols_in_the_images_of_linkers() {
     let functions: Vec<_> = (1..=12)
         .map(|number| format!("int f{number}(void) {{ return 0; }}"))
         .collect();
-    fs::write(folder.join("script"), include_str!("linker-script")).unwrap();
-    fs::write(folder.join("functions.c"), functions.join("\n")).unwrap();
+    fs::write(directory.join("script"), include_str!("linker-script")).unwrap();
+    fs::write(directory.join("functions.c"), functions.join("\n")).unwrap();
     run("gcc -O1 -fpic -fno-asynchronous-unwind-tables -c functions.c");
     for linker in ["ld.bfd", "ld.lld"] {
         if !has_tool(linker, &["--version"]) {
@@ -99,14 +99,14 @@ fn goblin_sees_the_same_symbols_in_the_images_of_linkers() {
         {
             let names: Vec<_> = (1..=count).map(|number| format!("f{number}")).collect();
             let versions = format!("V {{ global: {}; local: *; }};", names.join("; "));
-            fs::write(folder.join("versions"), versions).unwrap();
+            fs::write(directory.join("versions"), versions).unwrap();
             run(&format!(
                 "{linker} -shared --soname=image --version-script=versions -T script --hash-style={style} \
                  -o image functions.o"
             ));
             let (what, bytes) = (
                 format!("{linker}, {style}, {count} functions"),
-                fs::read(folder.join("image")).unwrap(),
+                fs::read(directory.join("image")).unwrap(),
             );
             if Image::parse(&bytes).err() == Some(ParseError::ByteOrder) {
                 return not_run_here("gcc is another machine's, of the other byte order");

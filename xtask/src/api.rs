@@ -2,7 +2,7 @@
 //! declarations for C with their headers.
 //!
 //! `cargo-public-api` makes the listing from rustdoc's JSON, whose format changes with nearly every
-//! release. So both versions are fixed: rustdoc is that of the oldest supported compiler.
+//! release. So both versions are fixed: rustdoc belongs to the oldest supported compiler.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

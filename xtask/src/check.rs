@@ -31,7 +31,7 @@ pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
     groups.retain(|group| !group.targets.is_empty());
     if groups.is_empty() {
         bail!(
-            "no target's name contains `{}`; `cargo xtask check` prints all of them",
+            "no target's name contains `{}`; `cargo xtask check` lists the targets",
             names.join("` or `")
         );
     }

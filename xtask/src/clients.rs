@@ -1,5 +1,5 @@
 //! `cargo xtask clients`: runs the tests that quanta and its dependants publish, with
-//! vdso-time-quanta in its place. All must pass.
+//! vdso-time-quanta instead of quanta. All must pass.
 //!
 //! The packages come from crates.io with their lock files. Only the dependencies that the patch
 //! needs, and criterion, are changed.
@@ -26,7 +26,7 @@ struct Client {
     patch: Patch,
 }
 
-/// How vdso-time-quanta takes the place of the original.
+/// How vdso-time-quanta replaces the original.
 enum Patch {
     /// This directory of `PATCHES` replaces quanta, a dependency.
     Dependency(&'static str),
@@ -87,7 +87,7 @@ const CLIENTS: &[Client] = &[
     client("moka", "0.12.16", "sync,future,quanta", 179, QUANTA_0_12),
 ];
 
-/// What our sources need in the manifest of an original. `ROOT` is this repository.
+/// The dependencies of our sources, for the manifest of an original. `ROOT` is this repository.
 const DEPENDENCIES: [(&str, &str); 5] = [
     ("vdso-time", "path = 'ROOT'\nfeatures = ['std']"),
     (

@@ -21,8 +21,8 @@ use crate::{runner, workspace};
 struct Arch {
     name: &'static str,
     triple: &'static str,
-    /// The machine for which the library for C is built. Where this machine runs the architecture's
-    /// programs, the runner links them statically, and there is no static `cdylib`.
+    /// The machine for which the library for C is built. For i686 it names an emulator, because for
+    /// native runs the runner links statically, and a static `cdylib` does not exist.
     machine_of_library: &'static str,
     /// The programs that work there: vdso-who knows the registers of two architectures.
     programs: &'static [&'static str],

@@ -17,7 +17,7 @@ use xshell::{Shell, cmd};
 use crate::rust::Rust;
 use crate::{tools, workspace};
 
-/// What docs.rs builds for, unless a package says otherwise.
+/// The target that docs.rs builds for, unless a package names others.
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
 pub(crate) fn run(is_documented_for_all: bool) -> Result<ExitCode> {
@@ -155,7 +155,7 @@ fn document_for(target: &str, name: &str, settings: &Value) -> Result<()> {
     Ok(())
 }
 
-/// What the pages of a package show.
+/// The contents of the pages of a package.
 #[derive(Default)]
 struct Shown {
     /// How many conditions ("Available on Linux only").

@@ -65,7 +65,7 @@ pub(crate) fn run(write: bool, named: Vec<String>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the bench printed on a machine.
+/// The output of the bench on a machine.
 struct Line {
     machine: String,
     /// The groups of the bench, with their ratios.

@@ -14,7 +14,7 @@ use crate::workspace;
 
 const NAME: &str = "vdso-time-kernel-runner";
 
-/// The status of a command for which the mirror does not give what is needed.
+/// The status of a command for which the mirror cannot provide what is needed.
 pub(crate) const NOT_FETCHED: u8 = 75;
 
 /// The error of such a command. The runner has printed the reason.
@@ -23,7 +23,7 @@ pub(crate) struct NotFetched;
 
 impl fmt::Display for NotFetched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the mirror does not give what it needs")
+        f.write_str("the mirror cannot provide what it needs")
     }
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Prints what is being done.
+/// Prints a message about the current step.
 pub(crate) fn step(message: &str) {
     eprintln!("xtask: {message}");
 }

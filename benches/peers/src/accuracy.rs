@@ -87,7 +87,7 @@ pub fn print(seconds: u64) {
         for (index, pair) in pairs.iter().enumerate() {
             let (quickest, zero) = starts[index];
             let (taken, deviation) = pair.compare();
-            // Half as long again was interrupted.
+            // A comparison that took one and a half times as long was interrupted.
             if taken * 2 <= quickest * 3 {
                 // The histogram grows.
                 let _ = deviations[index].record((deviation - zero).unsigned_abs());

@@ -1,5 +1,5 @@
-//! What finding the vDSO's functions costs, beside the kernel selftests' parser, which checks
-//! nothing. `get-parse_vdso` fetches its source.
+//! The cost of finding the vDSO's functions, compared with the parser of the kernel's selftests,
+//! which checks nothing. `get-parse_vdso` fetches its source.
 
 use std::hint::black_box;
 
@@ -48,7 +48,7 @@ fn selftests(_: *const u8, _: &[(&str, &str)], _: usize) -> Vec<Contender> {
     Vec::new()
 }
 
-/// Returns the rows: from the image's address to those of its functions.
+/// Returns the rows: from the image's address to the addresses of its functions.
 pub fn rows() -> Vec<Row> {
     let Ok(vdso) = Vdso::locate() else {
         return Vec::new();

@@ -1,10 +1,10 @@
 //! Figures of a first call, over several layouts of the program.
 //!
-//! A first call executes each instruction once, so it costs what it costs to fetch them, and where
-//! the linker has put them counts: one layout differed from another by 8 % of rustix's first call.
-//! So the program `first-call` is linked several times with more and more padding before its code.
-//! A figure is the median over these layouts, and the figure of a layout is the median over
-//! processes.
+//! A first call executes each instruction once, so its cost is the cost of fetching the
+//! instructions, which depends on where the linker has put them: one layout differed from another
+//! by 8 % of rustix's first call. So the program `first-call` is linked several times, each time
+//! with more padding before its code. A figure is the median over these layouts, and the figure of
+//! a layout is the median over processes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,8 @@ use crate::foreign;
 /// The number of layouts.
 const LAYOUTS: usize = 8;
 
-/// The padding that each layout has more than the one before. It moves functions to another place
-/// in their cache line and in their page.
+/// The padding that each layout has in addition to the layout before. It moves functions within
+/// their cache line and their page.
 const PADDING: usize = 512 + 16;
 
 /// Links the program once for each layout.

@@ -17,7 +17,8 @@ pub const ROWS: [&str; 3] = [
     "after warm_up(), in a forked child",
 ];
 
-/// The floor of a first call that reads no page before the kernel said that it is readable.
+/// The floor of a first call that reads a page only after the kernel has confirmed that it is
+/// readable.
 pub const CHECKED: &str = "rustix and a check";
 
 /// The first calls of all five functions.
@@ -76,7 +77,7 @@ pub fn print(row: &str, name: &str) -> Result<(), String> {
     let contender = CONTENDERS
         .into_iter()
         .find(|(contender, _)| *contender == name);
-    let (name, read) = contender.ok_or_else(|| format!("there is no contender `{name}`"))?;
+    let (name, read) = contender.ok_or_else(|| format!("unknown contender `{name}`"))?;
     if row == ROWS[0] {
         print_first(row, name, read);
         return Ok(());
@@ -100,7 +101,7 @@ pub fn print(row: &str, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Measures the call by the kernel's clock, so that the vDSO's pages are not touched.
+/// Measures the call with the kernel's clock, so that the vDSO's pages are not touched.
 fn print_first(row: &str, name: &str, read: fn()) {
     let now = || syscall::clock_gettime(ClockId::MONOTONIC_RAW).map_or(0, Timespec::as_nanos);
     let nothing = (0..15).map(|_| -now() + now()).min().unwrap_or(0);

@@ -29,7 +29,7 @@ pub fn build() -> Result<Vec<Result<PathBuf, String>>, String> {
     let program = |(name, compiler, packages): (&str, &str, &str)| {
         let program = directory.join(name.replace(' ', "-"));
         let mut command = Command::new(compiler);
-        // Fixed places in a cache line, so that short loops compare.
+        // Fixed positions in a cache line, so that short loops can be compared.
         command.args(["-static", "-O2", "-falign-functions=64", "-falign-loops=64"]);
         command
             .arg(format!("-DLIBRARY=\"{name}\""))

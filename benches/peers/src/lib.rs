@@ -1,3 +1,3 @@
-//! What the two programs of this package share.
+//! Code that the two programs of this package share.
 
 pub mod first_call;

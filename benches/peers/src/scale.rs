@@ -39,9 +39,9 @@ const CONTENDERS: [(&str, Loop); 5] = [
     }),
 ];
 
-/// What the counter clock did in a second of its turn.
+/// The work of the counter clock in a second of its turn.
 const SEGMENTS: &str = "segments / s";
-const ASKED: &str = "reads by the vDSO, of a million";
+const ASKED: &str = "vDSO reads per million";
 
 /// Measures each contender for so many milliseconds, and prints the nanoseconds of a read.
 pub fn print(row: &str, milliseconds: usize) -> Result<(), String> {

@@ -1,5 +1,5 @@
-//! What the images cost that take the parser the longest for their size. Its work is linear: twice
-//! the size must cost about twice as much.
+//! The cost of the images that take the parser longest for their size. Its work is linear, so an
+//! image of twice the size must cost about twice as much.
 
 use std::hint::black_box;
 
@@ -44,7 +44,8 @@ pub fn print() {
     }
 }
 
-/// Parses an image and does all that a program can do with it once. Returns the nanoseconds.
+/// Parses an image and makes each call that a program can make with it once. Returns the
+/// nanoseconds.
 fn search(bytes: &[u8]) -> u128 {
     let start = ThreadCpuTime::now();
     let image = Image::parse(black_box(bytes)).expect("it is well-formed");

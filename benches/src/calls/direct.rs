@@ -1,5 +1,5 @@
-//! The vDSO's functions through pointers: the floor of every row. As a careful caller does, these
-//! calls initialise the memory for the answer and test the result.
+//! The vDSO's functions through pointers: the floor of every row. Like a careful caller, they
+//! initialise the memory for the answer and test the result.
 
 #![allow(unsafe_code, reason = "calls of functions by address")]
 

@@ -31,7 +31,8 @@ fn other() -> u64 {
     word(1)
 }
 
-/// Reads the vDSO if a word and the counter say so, and keeps the answer in the same line.
+/// Compares the counter with a word, reads the vDSO if the word is out of date, and keeps the
+/// answer in the same cache line.
 #[inline(never)]
 pub(super) fn rested() -> u64 {
     if line(super::ticks) == 0 {

@@ -1,4 +1,5 @@
-//! The rows: this crate's calls, and the same by the vDSO itself, libc, std and the system call.
+//! The rows: this crate's calls, and the same calls through the vDSO itself, libc, std and the
+//! system call.
 
 mod direct;
 mod floor;
@@ -46,8 +47,8 @@ pub const TIME_NOW: &str = "TimeNow";
 /// A bare read of the CPU's counter: the floor of the counter clock.
 pub const TICKS: &str = "bare counter";
 
-/// The counter, and the least that makes a time of it: one subtraction, multiplication, shift,
-/// addition and comparison with words of one cache line.
+/// The counter, and the least work that turns it into a time: one subtraction, multiplication,
+/// shift, addition and comparison with words of one cache line.
 pub const LINE: &str = "linear function";
 
 /// The contender that makes the system call.

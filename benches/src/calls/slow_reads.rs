@@ -1,4 +1,4 @@
-//! What a read of the counter clock costs where the current segment does not answer it.
+//! The cost of a read of the counter clock that the current segment does not answer.
 
 #![allow(unsafe_code, reason = "setrlimit(2)")]
 #![allow(
@@ -33,7 +33,8 @@ pub const REFUSED: [&str; 2] = [
 
 /// The contender that the rows are compared with, through the vDSO.
 pub const VDSO: &str = "clock_gettime";
-/// The contender that decides by one cache line to ask the vDSO, and keeps the answer in it.
+/// The contender that needs one cache line to decide that it must ask the vDSO, and keeps the
+/// answer in that line.
 pub const RESTED: &str = "a line and the vDSO";
 
 /// Returns the rows of [`print()`].
@@ -112,8 +113,8 @@ struct Makers {
     vdso: Vec<f64>,
 }
 
-/// Reads back to back until so many calls made a segment. As many reads of the vDSO come each about
-/// half a segment later: so both are rare, and find as cold a cache.
+/// Reads back to back until so many calls made a segment. As many reads of the vDSO follow, each
+/// about half a segment later. So both are equally rare, and find an equally cold cache.
 fn makers(count: usize) -> Makers {
     let nothing = overhead();
     let half = counter::state().frequency.unwrap_or(0) / 1000 * 6;
@@ -152,7 +153,7 @@ fn sparse(pause: Duration, count: usize) -> [Vec<f64>; 3] {
 /// Returns the rows [`REFUSED`]. In this process no file can be opened any more.
 ///
 /// # Panics
-/// If the kernel refuses the limit.
+/// If the kernel rejects the limit.
 pub fn refused() -> [Row; 2] {
     let none = libc::rlimit {
         rlim_cur: 0,

@@ -1,4 +1,4 @@
-//! What the project claims of its figures, and whether a run confirms it.
+//! The project's claims about its figures, and whether a run confirms them.
 
 use super::Spacing;
 use super::command::Arguments;
@@ -6,7 +6,7 @@ use super::machine;
 use super::samples::{OURS, Samples};
 use crate::pages::Table;
 
-/// A CPU's cycle in nanoseconds, about. No call takes a part of one.
+/// About one CPU cycle, in nanoseconds. No call takes a fraction of a cycle.
 const CYCLE: f64 = 0.25;
 
 /// An upper bound on this crate's time, as a multiple of another contender's.
@@ -84,8 +84,8 @@ impl Limit {
         verdicts.min()
     }
 
-    /// Compares a ratio with the limit: to the digits that the tables have, and to what the same
-    /// call measured twice differs.
+    /// Compares a ratio with the limit, to the precision of the tables, and allowing for the
+    /// difference of the same call measured twice.
     fn judge(&self, samples: &Samples, spacing: Spacing, ratio: f64) -> Verdict {
         let above = ratio - self.at_most;
         let margin = (1.0 - self.at_most).abs().max(above.abs());

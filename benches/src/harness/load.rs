@@ -1,6 +1,6 @@
 //! How busy the machine was while a bench ran.
 //!
-//! Even the fastest batch of a busy machine can take half or twice as long as on an idle one: other
+//! Even the fastest batch on a busy machine can take half or twice as long as on an idle one: other
 //! programs change the CPU's frequency, share its caches, or run on its other thread.
 
 use std::fs;
@@ -16,14 +16,14 @@ pub struct Load {
     process: String,
 }
 
-/// What the CPUs did since boot, in ticks.
+/// The CPU times since boot, in ticks.
 #[derive(Debug)]
 struct Ticks {
     all: f64,
     used: f64,
-    /// What the hypervisor gave to others.
+    /// Time that the hypervisor gave to others.
     stolen: f64,
-    /// What this process and its children used.
+    /// Time that this process and its children used.
     own: f64,
     cpus: f64,
 }
@@ -37,8 +37,8 @@ impl Load {
         }
     }
 
-    /// Returns what others used since the start, if it was much. Nothing is known in an emulator,
-    /// whose files are those of another system.
+    /// Returns how much others used since the start, if it was much. In an emulator nothing is
+    /// known, because /proc shows another system.
     pub fn others(&self) -> Option<String> {
         if machine::is_emulated() {
             return None;
@@ -70,11 +70,11 @@ impl Load {
     fn ticks(&self) -> Option<Ticks> {
         let lines = self.machine.lines();
         let cpus = lines.filter(|line| line.starts_with("cpu")).count();
-        // The ticks of guests, which follow, are among those of programs.
+        // The ticks of guests, which follow, are included in the ticks of programs.
         let all = numbers(self.machine.lines().next()?);
         let [program, nice, system, idle, wait, interrupts, soft, stolen] = *all.first_chunk()?;
         let used = program + nice + system + interrupts + soft;
-        // Before it is the name of the program, which can have spaces and numbers.
+        // The name of the program precedes it, and can contain spaces and numbers.
         let (_, after_name) = self.process.rsplit_once(')')?;
         let own = numbers(after_name);
         Some(Ticks {

@@ -1,5 +1,4 @@
-//! What the figures were measured on: facts of the machine that runs the program, and of the
-//! program itself.
+//! Facts about the machine on which figures were measured, and about the program itself.
 
 #![allow(unsafe_code, reason = "gnu_get_libc_version(3)")]
 

@@ -19,7 +19,7 @@ use report::Report;
 /// Runs a bench.
 ///
 /// `child` runs in the processes that `parent` starts with [`child()`](command::child), and prints
-/// what it measured.
+/// its measurements.
 pub fn main(
     child: impl FnOnce(&[String]) -> Result<(), String>,
     parent: impl FnOnce(&Arguments) -> Result<Report, String>,
@@ -115,7 +115,8 @@ impl Contender {
     }
 }
 
-/// Compiles a loop at four places of a cache line, with a kind of [`between`](assembly::between).
+/// Compiles a loop at four positions in a cache line, with a kind of
+/// [`between`](assembly::between).
 ///
 /// The speed of a short loop depends on both, so each contender has twelve loops, and the fastest
 /// counts.
@@ -149,7 +150,7 @@ fn loop_at<const PLACE: usize, const KIND: usize>(call: impl Fn() + Copy + 'stat
     })
 }
 
-/// What is between two calls of a loop.
+/// The gap between two calls of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
     /// A fence, whose own cost is subtracted. This is what a single call costs a program.
@@ -172,8 +173,8 @@ impl Spacing {
 /// Long compared with a clock read, short compared with the time between two interrupts.
 const BATCH: Duration = Duration::from_micros(50);
 
-/// Returns the nanoseconds of a call of each contender, from its fastest batch. The last two are
-/// the last contender's again, from the loops at even and at odd places.
+/// Returns the nanoseconds of a call of each contender, from its fastest batch. The last two
+/// figures both belong to the last contender, from the loops at even and at odd positions.
 ///
 /// Each round has a batch of each contender, so a slow phase of the machine affects all of them.
 pub fn measure(contenders: &[Contender], spacing: Spacing, rounds: usize) -> Vec<f64> {
@@ -203,7 +204,7 @@ pub fn measure(contenders: &[Contender], spacing: Spacing, rounds: usize) -> Vec
     nanos
 }
 
-/// The fastest batch of a contender, from the loops at even and at odd places.
+/// The fastest batch of a contender, from the loops at even and at odd positions.
 #[derive(Clone, Copy)]
 struct Fastest {
     even: f64,

@@ -1,4 +1,4 @@
-//! What a bench prints, and puts into the pages.
+//! The report of a bench, which it prints and puts into the pages.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -45,7 +45,8 @@ impl Report {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Renews the pages. A part of the rows does not change what the page says of the machine.
+    /// Renews the pages. A run with only some of the rows does not change the page's description of
+    /// the machine.
     fn write(&mut self, machine: &str, is_part: bool) -> Result<(), String> {
         // The pages have only the limits that are not met.
         for table in &mut self.tables {

@@ -1,4 +1,4 @@
-//! What each process measured.
+//! The measurements of each process.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ const TRIES: usize = 5;
 #[derive(Default)]
 pub struct Samples(BTreeMap<[String; 3], Vec<f64>>);
 
-/// Splits what a child process is asked for into the number of rounds and the names of rows.
+/// Splits the arguments of a child process into the number of rounds and the names of rows.
 pub(crate) fn parse(asked: &[String]) -> Result<(usize, &[String]), String> {
     let Some((rounds, names)) = asked.split_first() else {
         return Err("the number of rounds is missing".into());

@@ -4,8 +4,8 @@
 //!
 //! I looked for a library first. plotters writes each colour into the elements, so one file cannot
 //! follow the page. charming draws an SVG with a JavaScript engine. poloto has style sheets, but
-//! one bar for each name and no logarithmic axis. What is needed here is a loop of rectangles and
-//! texts.
+//! only one bar for each name and no logarithmic axis. All that we need is a loop over rectangles
+//! and texts.
 
 use std::fmt::Write as _;
 
@@ -46,11 +46,11 @@ pub(super) struct Chart<'a> {
     pub(super) table: &'a Table,
     pub(super) columns: usize,
     pub(super) title: &'a str,
-    /// What the chart shows, for who cannot see it.
+    /// A description of the chart, for people who cannot see it.
     pub(super) description: &'a str,
 }
 
-/// Where a value is on the picture.
+/// The mapping from a value to its position in the picture.
 struct Axis {
     is_log: bool,
     /// The value or its logarithm at the left end.
@@ -85,7 +85,7 @@ fn first(cell: &str) -> &str {
 }
 
 impl Chart<'_> {
-    /// Draws a group of bars for each row, those of this crate in colour.
+    /// Draws a group of bars for each row. The bars of this crate have a colour.
     pub(super) fn svg(&self) -> String {
         let axis = self.axis();
         let mut body = String::new();

@@ -75,7 +75,7 @@ impl Table {
     /// have another of these names, which give the order.
     ///
     /// # Errors
-    /// If no page has a place for it.
+    /// If no page has markers for it.
     pub fn show(mut self, write: bool, names: &[String]) -> io::Result<()> {
         if write {
             for page in pages()? {
@@ -157,7 +157,7 @@ impl Table {
 /// A part of a table does not replace it.
 ///
 /// # Errors
-/// If a page or a chart cannot be written, or no page has a place for one of the tables.
+/// If a page or a chart cannot be written, or no page has markers for one of the tables.
 pub fn write(tables: &[Table], machine: Option<&str>, is_part: bool) -> io::Result<()> {
     let mut missing: Vec<&str> = tables.iter().map(|table| &*table.name).collect();
     for path in pages()? {

@@ -1,4 +1,4 @@
-complete -c vdso-doctor -l pid -d 'Examine the vDSO of this process' -x -a '(__fish_complete_pids)'
+complete -c vdso-doctor -l pid -d 'Examine the vDSO of the process PID' -x -a '(__fish_complete_pids)'
 complete -c vdso-doctor -l require-user-space -d 'Require that these calls stay in user space: if one does not, the exit status is 1. CALLS is a list of clocks (REALTIME, CLOCK_TAI, 7) and functions (time, gettimeofday, getcpu). The default, which --quiet implies, is REALTIME,MONOTONIC' -r
 complete -c vdso-doctor -l generate -d 'Print the manual page (man) or completions (bash, fish, zsh)' -r -f -a "man\t''
 bash\t''

@@ -15,7 +15,7 @@ _vdso-doctor() {
 
     local context curcontext="$curcontext" state line
     _arguments "${_arguments_options[@]}" : \
-'(-q --quiet --require-user-space -v --verbose)--pid=[Examine the vDSO of this process]:PID:_pids' \
+'(-q --quiet --require-user-space -v --verbose)--pid=[Examine the vDSO of the process PID]:PID:_pids' \
 '*--require-user-space=[Require that these calls stay in user space\: if one does not, the exit status is 1. CALLS is a list of clocks (REALTIME, CLOCK_TAI, 7) and functions (time, gettimeofday, getcpu). The default, which --quiet implies, is REALTIME,MONOTONIC]::CALLS:_default' \
 '--generate=[Print the manual page (man) or completions (bash, fish, zsh)]:WHAT:(man bash fish zsh)' \
 '-v[Show all calls, the clock sources and the routes]' \

@@ -4,7 +4,7 @@ use clap::{Arg, ArgAction, Command, value_parser};
 use vdso_doctor::Call;
 use vdso_time::ClockId;
 
-/// What `--help` prints after the options.
+/// The text that `--help` prints after the options.
 const NOTES: &str = include_str!("help.txt");
 
 const CALLS: &str = "\
@@ -27,7 +27,7 @@ pub(crate) fn command() -> Command {
     )
     .short('q')
     .conflicts_with_all(["verbose", "json"]);
-    let pid = option("pid", "PID", "Examine the vDSO of this process")
+    let pid = option("pid", "PID", "Examine the vDSO of the process PID")
         .value_parser(value_parser!(u32))
         .conflicts_with_all(["quiet", "require-user-space", "verbose"]);
     let json = flag("json", "Print JSON").conflicts_with("verbose");

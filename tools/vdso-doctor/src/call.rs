@@ -67,7 +67,7 @@ impl Call {
         }
     }
 
-    /// Returns who answers it.
+    /// Returns the route of its function.
     pub(crate) fn route(self, routes: &Routes) -> Route {
         match self {
             Self::Time => routes.time,
@@ -78,7 +78,7 @@ impl Call {
         }
     }
 
-    /// Makes the call through the crate: by the vDSO, and by a system call if the vDSO refuses.
+    /// Makes the call through the crate: through the vDSO, or as a system call if the vDSO fails.
     pub(crate) fn make(self) -> Result<(), Errno> {
         match self {
             Self::Time => vdso_time::try_time().map(drop),
@@ -102,8 +102,8 @@ impl Call {
         )
     }
 
-    /// Returns whether it reads the clock source. The other reads are answered as of the last timer
-    /// tick, by the kernel, or without a clock.
+    /// Returns whether it reads the clock source. The other calls are answered with the time of the
+    /// last timer tick, in the kernel, or without a clock.
     pub(crate) fn reads_clock_source(self) -> bool {
         const PRECISE: [ClockId; 5] = [
             ClockId::REALTIME,

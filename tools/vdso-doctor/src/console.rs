@@ -32,9 +32,9 @@ extern "C" fn look() {
 
 /// Returns an error if standard output was not open for writing when the program started.
 ///
-/// Nothing shows it later. Before `main`, std opens /dev/null in the place of a closed descriptor,
-/// and writing to that succeeds; the C library calls [`look`] earlier. std also takes EBADF, the
-/// error of a descriptor that is open for reading only, for success.
+/// Later the error would go unnoticed. Before `main`, std opens /dev/null in place of a closed
+/// descriptor, and writing to that succeeds, so the C library calls [`look`] before std does that.
+/// std also treats EBADF, the error for a descriptor that is open for reading only, as success.
 pub(crate) fn require_output() -> io::Result<()> {
     let is_open = WAS_OPEN.load(Ordering::Relaxed);
     let why = "cannot write the report: standard output is not open for writing";

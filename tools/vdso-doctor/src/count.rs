@@ -1,15 +1,15 @@
 //! Counts the system calls of the vDSO's functions, on each CPU.
 //!
-//! A thread of its own makes the calls, because a filter belongs to one thread and cannot be
-//! removed. The calling thread keeps its CPUs, its signal mask and its privileges. It moves the
-//! other thread from CPU to CPU:
+//! A separate thread makes the calls, because a filter belongs to one thread and cannot be removed.
+//! The calling thread keeps its CPUs, its signal mask and its privileges. It moves the other thread
+//! from CPU to CPU:
 //!
 //! ```text
 //! for each CPU that this thread may use
 //!     move the other thread there
 //!     for each function
 //!         tell it to make its calls, and wait for its answer, for a limited time
-//!         if there is none, the CPU could not be tried:
+//!         if there is none, the CPU could not be tested:
 //!             let the other thread run anywhere, and wait again
 //! ```
 //!
@@ -33,12 +33,12 @@ use crate::cpus;
 use crate::seccomp::{MARK, deny_clock_calls};
 use crate::vdso_call::VdsoCall;
 
-/// What was found out.
+/// The result of a count.
 #[derive(Default)]
 pub(crate) struct Count {
     /// The CPUs on which the calls were made; empty if a sandbox does not let the thread move.
     pub(crate) cpus: Vec<usize>,
-    /// The CPUs that other programs did not give away.
+    /// The CPUs that other programs did not give up.
     pub(crate) busy: Vec<usize>,
     /// How many calls of each function were made.
     pub(crate) calls: u32,
@@ -46,7 +46,7 @@ pub(crate) struct Count {
     pub(crate) entered: Vec<u32>,
 }
 
-/// How long to wait for the first CPU that is not given away. The next ones get half of the time
+/// How long to wait for the first CPU that is not given up. The next ones get half of the time
 /// each, so that all of them together take less than twice as long.
 ///
 /// It is the time for the calls of one function, so a slow machine has enough. With the usual
@@ -93,16 +93,16 @@ pub(crate) fn count(
 }
 
 pub(crate) const NO_TIME: &str =
-    "other programs left no CPU time to the thread that makes the calls";
+    "other programs left no CPU time for the thread that makes the calls";
 
 /// The thread that makes the calls, as the other one sees it.
 struct Caller {
     thread: Pid,
-    /// Says which function to call.
+    /// Names the function to call.
     orders: Sender<usize>,
     answers: Receiver<Answer>,
-    /// Has a byte for each answer. The receiver alone cannot wait for a limited time where a
-    /// sandbox denies the clock: std reads the clock for that, and panics.
+    /// A pipe with a byte for each answer. The receiver alone cannot wait for a limited time where
+    /// a sandbox denies the clock, because std reads the clock for that, and panics.
     bell: File,
     handle: thread::JoinHandle<()>,
 }
@@ -119,12 +119,12 @@ impl Caller {
     fn start(functions: &[VdsoCall], calls: u32, patience: Duration) -> Result<Self, String> {
         let functions = functions.to_vec();
         let (bell, rope) =
-            pipe2(OFlag::O_CLOEXEC).map_err(|error| format!("a pipe cannot be made ({error})"))?;
+            pipe2(OFlag::O_CLOEXEC).map_err(|error| format!("cannot create a pipe ({error})"))?;
         let mut rope = File::from(rope);
         let (orders, next_order) = mpsc::channel();
         let (answer, answers) = mpsc::channel();
         let mut send = move |what| {
-            // Nobody listens any more if the other thread gave up.
+            // If the other thread has given up, the receiver is gone.
             let _ = answer.send(what);
             let _ = rope.write_all(&[0]);
         };
@@ -139,7 +139,7 @@ impl Caller {
         };
         let handle = thread::Builder::new()
             .spawn(work)
-            .map_err(|error| format!("a thread cannot be started ({error})"))?;
+            .map_err(|error| format!("cannot start a thread ({error})"))?;
         let mut caller = Self {
             thread: Pid::from_raw(0),
             orders,
@@ -199,7 +199,7 @@ impl Caller {
         self.answers.try_recv().ok()
     }
 
-    /// Ends the thread, which has answered and so needs no time to speak of.
+    /// Ends the thread. It has answered, so it ends immediately.
     fn end(self) {
         drop(self.orders);
         let _ = self.handle.join();
@@ -211,7 +211,7 @@ fn call(function: VdsoCall, calls: u32) -> u32 {
     let mut entered = 0;
     for _ in 0..calls {
         let answer = function.call();
-        // What time() returns are seconds. powerpc's vDSO returns a positive error number.
+        // time() returns seconds. powerpc's vDSO returns a positive error number.
         let asked_kernel = if function.returns_time() {
             answer == -i64::from(MARK)
         } else {

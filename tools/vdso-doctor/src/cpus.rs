@@ -9,8 +9,8 @@ use std::ffi::c_ulong;
 
 use nix::unistd::Pid;
 
-/// A set of CPUs, as the kernel has it. The kernel refuses one with less room than it has CPUs, and
-/// libc's `cpu_set_t` has room for 1024. No kernel is built for more than 8192.
+/// A set of CPUs, as the kernel has it. The kernel rejects a set with less room than it has CPUs,
+/// and libc's `cpu_set_t` has room for 1024. No kernel is built for more than 8192.
 type CpuSet = [c_ulong; CPUS / BITS];
 const CPUS: usize = 8192;
 const BITS: usize = c_ulong::BITS as usize;

@@ -1,5 +1,5 @@
-//! The diagnosis for a program. Each `impl Serialize` is by hand, so that the first build of a
-//! program with this library compiles no procedural macro.
+//! The diagnosis for a program. Each `impl Serialize` is written by hand, so that a program which
+//! uses this library has no procedural macro to compile.
 //!
 //! A value that is one of several words has them in a function of its type, never from `Debug`: a
 //! program compares these words, and a renamed variant must not change them. The page lists them.
@@ -18,7 +18,8 @@ macro_rules! object {
     }};
 }
 
-/// Implements `Serialize` by fields, each with its own or another value, or by one word.
+/// Implements `Serialize` as an object with fields, each with its own or another value, or as one
+/// word.
 macro_rules! json {
     ($type:ty, |$this:ident| $($field:ident $(: $value:expr)?),+) => {
         impl serde_core::Serialize for $type {
@@ -42,7 +43,7 @@ macro_rules! json {
 }
 pub(crate) use {json, object};
 
-/// Formats an address as text, because addresses have more digits than every reader of JSON keeps.
+/// Formats an address as text, because not every reader of JSON keeps all digits of an address.
 pub(crate) fn address(address: usize) -> String {
     format!("{address:#x}")
 }

@@ -32,8 +32,8 @@
 //! The reads are made in a thread of their own, which ends with the call. That thread has a seccomp
 //! filter, moves to each CPU in turn, and blocks signals. No other thread changes.
 //!
-//! A sandbox that kills for `prctl`, `pipe2`, `poll`, `sched_setaffinity` or a clock call kills the
-//! process.
+//! A sandbox that kills a process for `prctl`, `pipe2`, `poll`, `sched_setaffinity` or a clock call
+//! kills the caller.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -77,7 +77,7 @@ use proof::{Check, worst_location};
 pub use proof::{Evidence, Location, Measurement};
 pub use vdso_time::Cause;
 
-/// What [`diagnose`] found out.
+/// The result of [`diagnose`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Diagnosis {
@@ -93,7 +93,7 @@ pub struct Diagnosis {
     pub unproved: Option<String>,
     /// The CPUs on which the calls were made; empty if the thread could not be moved.
     pub cpus: Vec<usize>,
-    /// The calls, and what was found out about each.
+    /// The calls, each with its findings.
     pub measurements: Vec<Measurement>,
     /// Why the calls are answered where they are.
     pub cause: Cause,
@@ -154,11 +154,11 @@ const CALLS_OF_A_DIAGNOSIS: u32 = 1000;
 /// Checks that these reads stay in user space, now, on every CPU that the calling thread may use.
 ///
 /// It starts a thread, which makes 32 calls of each read on each CPU, one CPU after the other. So
-/// it takes longer the more CPUs there are, and waits for its turn on those that are busy. It gives
-/// up after 5 to 10 s if a thread of real-time priority holds a CPU. In the first five seconds of a
-/// gVisor sandbox it takes 1.5 s, because its kernel still measures the CPU's counter. In the first
-/// five seconds of a Linux kernel it can take as long. The [crate](crate#in-a-server) says what it
-/// does to the process.
+/// the more CPUs there are, the longer it takes, and on busy CPUs it waits for its turn. It gives
+/// up after 5 to 10 s if a thread with real-time priority occupies a CPU. In the first five seconds
+/// of a gVisor sandbox it takes 1.5 s, because its kernel still measures the CPU's counter. It can
+/// take as long in the first five seconds after a Linux kernel has started. The [crate's
+/// page](crate#in-a-server) describes what it does to the process.
 ///
 /// # Errors
 /// A [`Finding`] if a read enters the kernel, or if nothing can be proved.
@@ -195,8 +195,9 @@ struct Verdict {
 }
 
 impl Verdict {
-    /// Checks calls once the clock source is settled: later if the kernel has just started, and
-    /// again if it changed meanwhile. A proof holds for one moment only.
+    /// Checks calls once the clock source is settled. If the kernel has just started, it waits
+    /// first, and if the clock source changed meanwhile, it checks again. A proof holds for one
+    /// moment only.
     fn of(calls: &[Call], about: &[Call], on_each_cpu: u32, is_timed: bool) -> Self {
         let before = Platform::look();
         if platform::is_counter_fatal() {
@@ -257,8 +258,8 @@ const FATAL_COUNTER: &str = "cannot read the clocks: reading the CPU's counter e
 
 /// Diagnoses this process. The verdict is about [`Call::USUAL`].
 ///
-/// It makes 1000 calls of each read on each CPU, and then times each read for some milliseconds.
-/// After the start of a kernel it takes 1.5 s more, as [`check`] does.
+/// It makes 1000 calls of each read on each CPU, and then times each read for a few milliseconds.
+/// Shortly after the start of a kernel it takes 1.5 s more, as [`check`] does.
 ///
 /// # Errors
 /// If reading the CPU's counter ends this process (`PR_SET_TSC`).

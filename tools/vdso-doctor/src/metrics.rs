@@ -33,13 +33,13 @@ pub(crate) fn text(diagnosis: &Diagnosis, status: u8) -> String {
     text.calls(
         diagnosis,
         "read_seconds",
-        "What the read costs.",
+        "The cost of the read.",
         |measurement| measurement.ns.map(seconds),
     );
     text.calls(
         diagnosis,
         "system_call_seconds",
-        "What the read costs as a system call.",
+        "The cost of the same read as a system call.",
         |measurement| measurement.syscall_ns.map(seconds),
     );
     text.0 + "# EOF\n"

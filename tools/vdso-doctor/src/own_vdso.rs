@@ -1,4 +1,4 @@
-//! The vDSO of this process: where it is and what it has.
+//! The vDSO of this process: its address and its symbols.
 
 use vdso_time::vdso::Vdso;
 
@@ -12,7 +12,7 @@ pub struct OwnVdso {
     pub base: usize,
     /// Its bytes.
     pub size: usize,
-    /// Its symbols, with their versions, as `__vdso_time@LINUX_2.6`.
+    /// Its symbols, with their versions, such as `__vdso_time@LINUX_2.6`.
     pub symbols: Vec<String>,
 }
 

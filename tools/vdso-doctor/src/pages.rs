@@ -23,15 +23,16 @@ mod tests {
     /// The manual page but for its title and its options.
     const MAN: &str = include_str!("man.roff");
 
-    /// What clap_complete writes for the value of `--pid`, and how a shell completes process ids.
+    /// The text that clap_complete writes for the value of `--pid`, and its replacement, which
+    /// completes process ids.
     const PROCESS_IDS: [[&str; 2]; 3] = [
         [
             "--pid)\n                    COMPREPLY=($(compgen -f \"${cur}\"))",
             "--pid)\n                    COMPREPLY=($(compgen -W \"$(cd /proc && echo [0-9]*)\" -- \"${cur}\"))",
         ],
         [
-            "-l pid -d 'Examine the vDSO of this process' -r",
-            "-l pid -d 'Examine the vDSO of this process' -x -a '(__fish_complete_pids)'",
+            "-l pid -d 'Examine the vDSO of the process PID' -r",
+            "-l pid -d 'Examine the vDSO of the process PID' -x -a '(__fish_complete_pids)'",
         ],
         [":PID:_default", ":PID:_pids"],
     ];

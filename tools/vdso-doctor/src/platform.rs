@@ -20,7 +20,7 @@ use crate::json::json;
 pub enum Supervisor {
     /// Valgrind hides the vDSO.
     Valgrind,
-    /// An emulator of the processor, as QEMU, whose own vDSO makes system calls.
+    /// An emulator of the processor, such as QEMU, whose own vDSO makes system calls.
     Emulator,
     /// A kernel that runs on another one, with its own vDSO: gVisor, WSL 1 or user-mode Linux.
     GuestKernel,
@@ -69,7 +69,7 @@ impl Reader {
             Self::Vdso => "the vDSO can read it",
             Self::VdsoIfStable => "the vDSO may read it",
             Self::Kernel => "only the kernel can read it",
-            Self::Unknown => "the vDSO can probably not read it",
+            Self::Unknown => "the vDSO probably cannot read it",
         }
     }
 }
@@ -108,11 +108,11 @@ pub(crate) const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
         Reader::Kernel,
         "a register of Hyper-V",
     ),
-    ("hpet", Reader::Kernel, "the chip set's event timer"),
+    ("hpet", Reader::Kernel, "the chipset's event timer"),
     (
         "acpi_pm",
         Reader::Kernel,
-        "the chip set's power-management timer",
+        "the chipset's power-management timer",
     ),
     (
         "arch_mem_counter",
@@ -130,7 +130,7 @@ pub(crate) fn clock_source(name: &str) -> (Reader, &'static str) {
             return (*reader, what);
         }
     }
-    (Reader::Unknown, "of another driver")
+    (Reader::Unknown, "unknown to the doctor")
 }
 
 pub(crate) const CLOCK_SOURCE_DIRECTORY: &str = "/sys/devices/system/clocksource/clocksource0";
@@ -139,7 +139,7 @@ pub(crate) const CLOCK_SOURCE_DIRECTORY: &str = "/sys/devices/system/clocksource
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClockSource {
-    /// The one in use; `None` if sysfs does not say.
+    /// The one in use; `None` if sysfs does not tell.
     pub current: Option<String>,
     /// Those that can be chosen.
     pub available: Vec<String>,
@@ -189,24 +189,24 @@ impl Platform {
         }
     }
 
-    /// Describes the clock source in use. Under `kvm-clock` the CPU's invariant bit decides whether
-    /// a move of the guest can change the counter's rate, so it is named.
+    /// Describes the clock source in use. Under `kvm-clock` it names the CPU's invariant bit as
+    /// well, which decides whether a migration of the guest can change the counter's rate.
     pub(crate) fn described_source(&self) -> String {
         let Some(current) = &self.clock_source.current else {
             return format!("unknown: no name in {CLOCK_SOURCE_DIRECTORY}/current_clocksource");
         };
         let (reader, what) = clock_source(current);
         let bit = match (current.as_str(), self.has_steady_tsc) {
-            ("kvm-clock", true) => "; the CPU states an invariant counter",
+            ("kvm-clock", true) => "; the CPU reports an invariant counter",
             ("kvm-clock", false) => {
-                "; the CPU states no invariant counter (vdso-time-counter needs trust_hypervisor())"
+                "; the CPU does not report an invariant counter (vdso-time-counter needs trust_hypervisor())"
             }
             _ => "",
         };
         format!("{current}: {what}; {}{bit}", reader.ability())
     }
 
-    /// Returns what files say about this platform, without a supervisor.
+    /// Returns what the kernel's files tell about this platform. The supervisor is left out.
     pub(crate) fn described(kernel: String, read: impl Fn(&str) -> Option<String>) -> Self {
         let names = |file| {
             let text = read(&format!("{CLOCK_SOURCE_DIRECTORY}/{file}"))?;
@@ -272,8 +272,8 @@ pub(crate) fn read(path: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// Returns whether a text can be the name of a clock source. A container can have any file in place
-/// of sysfs, and a terminal obeys control characters.
+/// Returns whether a text can be the name of a clock source. A container can mount any file over
+/// sysfs, and a terminal obeys control characters.
 pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains(char::is_control)
 }
@@ -328,7 +328,7 @@ pub(crate) fn supervisor(
     None
 }
 
-/// Returns whether a vDSO that is linked for this address is gVisor's, WSL 1's or UML's. The
+/// Returns whether a vDSO that is linked for this address belongs to gVisor, WSL 1 or UML. The
 /// kernels of x86_64 before Linux 3.18 can have the same address.
 fn is_guest_kernels(linked_for: u64, release: &str) -> bool {
     let mut numbers = release.split('.');

@@ -53,7 +53,7 @@ pub struct ProcessVdso {
 pub struct ProcessSymbol {
     /// Its name; empty if the kernel blanked it.
     pub name: String,
-    /// Its version, as `LINUX_2.6`.
+    /// Its version, such as `LINUX_2.6`.
     pub version: Option<String>,
     /// The addresses of its code in the process. It is empty if the image does not give the size.
     pub range: Range<u64>,
@@ -65,18 +65,18 @@ json!(ProcessSymbol, |symbol| name, version, range);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProcessError {
-    /// There is no such process, it ended, it is a kernel thread, /proc hides it (hidepid), or it
-    /// executes one program after the other.
+    /// The process does not exist, has ended, is a kernel thread, is hidden by hidepid, or executes
+    /// one program after another.
     Ended,
-    /// There is no /proc of this process's PID namespace.
+    /// The /proc of this process's PID namespace is not mounted.
     NoProc,
-    /// This process must not read the other's memory.
+    /// This process is not allowed to read the other's memory.
     Denied,
     /// The process has no vDSO, so each of its clock reads is a system call.
     NoVdso,
     /// The process removed its vDSO, or moved it.
     Unmapped,
-    /// The process runs in a gVisor sandbox. The kernel below does not know the vDSO of gVisor.
+    /// The process runs in a gVisor sandbox. The kernel outside does not know gVisor's vDSO.
     Sandboxed,
     /// There is another image at the address of the vDSO.
     Malformed(ParseError),
@@ -111,7 +111,7 @@ impl fmt::Display for ProcessError {
 impl std::error::Error for ProcessError {}
 
 impl ProcessError {
-    /// Returns what an error of a file of /proc/PID says about the process.
+    /// Returns what an error of a file in /proc/PID means for the process.
     #[allow(clippy::needless_pass_by_value, reason = "`map_err` passes it so")]
     fn of_file(error: io::Error) -> Self {
         match error.raw_os_error() {
@@ -309,8 +309,8 @@ fn read_exactly(memory: &File, bytes: &mut [u8], address: u64) -> Result<(), Pro
         })
 }
 
-/// Returns the value of a tag in an auxiliary vector of 64 or 32-bit words; [`AT_PHENT`] says
-/// which. Without it there is no value.
+/// Returns the value of a tag in an auxiliary vector of 64 or 32-bit words; [`AT_PHENT`] tells
+/// which. Returns `None` if the vector does not have the tag.
 fn value(auxv: &[u8], tag: u64) -> Option<u64> {
     if value_in_words_of::<8>(auxv, AT_PHENT) == Some(56) {
         return value_in_words_of::<8>(auxv, tag);

@@ -1,4 +1,4 @@
-//! What clock reads cost in another process.
+//! The cost of clock reads in another process.
 
 use std::path::Path;
 use std::{fmt, fs};
@@ -14,7 +14,7 @@ use crate::{CALLS_OF_A_CHECK, Call, ProcessError, ProcessSymbol, ProcessVdso, Ve
 /// The vDSO of another process, and what its clock reads cost.
 ///
 /// The doctor does not run the other process's code. If the image is the doctor's own, its proof
-/// holds for that process too. Otherwise the clock source, which all processes share, indicates
+/// holds for that process as well. Otherwise the clock source, which all processes share, indicates
 /// where reads are answered.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -104,17 +104,21 @@ fn conclude(
         return (own.location, own.sentence.clone());
     }
     let text = if own.location == Location::UserSpace {
-        "clock reads likely stay in user space, because the doctor's do: the process has another vDSO, but \
-         all processes share the clock source."
+        "clock reads probably stay in user space, because the doctor's reads do. The process has another \
+         vDSO, but all processes share the clock source."
             .into()
     } else {
         let sentence = &own.sentence;
-        format!("its vDSO is not the doctor's. In the doctor, {sentence}")
+        format!(
+            "it is unknown where its clock reads are answered, because its vDSO is not the doctor's. In the \
+             doctor, {sentence}"
+        )
     };
     (Location::Unknown, text)
 }
 
-/// Returns whether a program emulates the CPU for another one, which then has a vDSO of its own.
+/// Returns whether this program emulates the CPU for another program, which then has the emulator's
+/// vDSO.
 pub(crate) fn is_emulator(program: &Path) -> bool {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     if name.starts_with("qemu-") && !name.starts_with("qemu-system") {

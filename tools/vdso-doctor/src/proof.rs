@@ -24,7 +24,7 @@ pub enum Location {
     UserSpace,
     /// In the kernel: it makes a system call.
     Kernel,
-    /// That is not known.
+    /// It is not known where.
     Unknown,
 }
 
@@ -46,7 +46,7 @@ impl Location {
 pub enum Evidence {
     /// Reads were made and their system calls were counted.
     Proved,
-    /// The route says it: the crate makes the system call itself.
+    /// The route shows it: the crate makes the system call itself.
     Routed,
     /// The kernel or a sandbox refuses the read.
     Refused,
@@ -78,13 +78,13 @@ pub struct Measurement {
     pub call: Call,
     /// Where the call is answered.
     pub location: Location,
-    /// How that is known.
+    /// How the location is known.
     pub evidence: Evidence,
     /// How many calls were made for the proof.
     pub calls: Option<u32>,
     /// How many of them entered the kernel.
     pub entered: Option<u32>,
-    /// The error, if the call was refused.
+    /// The error, if the call failed.
     pub error: Option<String>,
     /// The clock's resolution, as clock_getres(2) states it.
     pub resolution_ns: Option<i64>,
@@ -122,8 +122,8 @@ impl Measurement {
         }
     }
 
-    /// Concludes from how many calls entered the kernel. One that did is a proof, but that none did
-    /// is one only if every CPU was tried.
+    /// Concludes from how many calls entered the kernel. A single call that did is a proof. That no
+    /// call did is a proof only if every CPU was tested.
     fn prove(&mut self, calls: u32, entered: u32, is_every_cpu: bool) {
         self.calls = Some(calls);
         self.entered = Some(entered);
@@ -152,7 +152,7 @@ impl Measurement {
     }
 }
 
-/// What was found out about some calls.
+/// The findings about some calls.
 #[derive(Default)]
 pub(crate) struct Check {
     pub(crate) measurements: Vec<Measurement>,
@@ -162,7 +162,8 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Makes so many of each call on each CPU. Only the vDSO's can be proved.
+    /// Makes each call `on_each_cpu` times on each CPU. Only the calls that the vDSO answers can be
+    /// proved.
     pub(crate) fn of(calls: &[Call], on_each_cpu: u32, is_timed: bool) -> Self {
         let routes = routes();
         let vdso = Vdso::locate();
@@ -218,7 +219,7 @@ impl Check {
             self.unproved = Some(busy(&count));
         } else if count.cpus.is_empty() {
             self.unproved = Some(
-                "a sandbox denies sched_getaffinity(2) or sched_setaffinity(2), so not every CPU was tried"
+                "a sandbox denies sched_getaffinity(2) or sched_setaffinity(2), so not every CPU was tested"
                     .into(),
             );
         }
@@ -231,8 +232,8 @@ impl Check {
     /// Measures the costs, for the report.
     ///
     /// Where nothing could be proved, the doctor once concluded from the costs that a read likely
-    /// stays in user space. The exit status was the one of an unknown location all the same, and
-    /// the report shows the costs, so the doctor concludes nothing from them any more.
+    /// stays in user space. But the exit status was still the one for an unknown location, and the
+    /// report shows the costs anyway, so the doctor no longer concludes anything from them.
     fn time(&mut self, routes: &Routes) {
         let rounded = |value: f64| (value * 1e2).round() / 1e2;
         for measurement in &mut self.measurements {
@@ -251,7 +252,7 @@ impl Check {
     }
 }
 
-/// Returns which CPUs could not be tried, and what to do.
+/// Returns the sentence about the CPUs that could not be tested, and what to do.
 fn busy(count: &Count) -> String {
     let others = cpus::list(&count.busy);
     let advice = if count.cpus.is_empty() {
@@ -261,7 +262,8 @@ fn busy(count: &Count) -> String {
         format!(". To leave it out, run `taskset -c {rest} vdso-doctor`")
     };
     format!(
-        "CPU {others} could not be tried, because a program of real-time priority seems to hold it{advice}"
+        "CPU {others} could not be tested, because a program with real-time priority seems to occupy \
+         it{advice}"
     )
 }
 

@@ -97,17 +97,17 @@ impl Diagnosis {
         works && (self.location(&self.about) == Location::Kernel || self.cause == Cause::Slow)
     }
 
-    /// Returns how the locations are known.
+    /// Returns the evidence for the locations.
     fn evidence(&self) -> String {
         if self.routes.time == Route::Libc {
-            return "libc answers each call; it is unknown where".into();
+            return "libc answers each call; whether it enters the kernel is unknown".into();
         }
         if self.vdso.is_err() {
             return "without a vDSO each call is a system call".into();
         }
         if let Some(why) = &self.unproved {
             return format!(
-                "no proof, because {why}. A read in user space costs a small part of the call"
+                "no proof, because {why}. A read in user space costs a small fraction of the system call"
             );
         }
         let cpus = match self.cpus.len() {
@@ -115,7 +115,7 @@ impl Diagnosis {
             cpus => format!("each of {cpus} CPUs"),
         };
         let calls = crate::CALLS_OF_A_DIAGNOSIS;
-        format!("proof: {calls} of each call on {cpus}, while seccomp denied clock calls")
+        format!("proof: {calls} calls of each kind on {cpus}, while seccomp denied clock calls")
     }
 }
 

@@ -65,8 +65,8 @@ impl<'a> Facts<'a> {
                 format!("{call} enters the kernel, because {why}")
             }
             Cause::NotYet => format!(
-                "{call} enters the kernel, perhaps not for long, because {reason}. Run the doctor again in \
-                 some seconds."
+                "{call} enters the kernel, perhaps only for a few seconds, because {reason}. Run the doctor \
+                 again after that."
             ),
             Cause::GuestKernel => format!(
                 "{call} enters the kernel, because the vDSO of {supervisor} makes a system call. Meanwhile, \
@@ -116,7 +116,7 @@ impl<'a> Facts<'a> {
         format!("it is unknown where {call} is answered: {why}.")
     }
 
-    /// Returns why the vDSO does not have a clock, and what to use in its place.
+    /// Returns why the vDSO does not have a clock, and what to use instead.
     fn not_served(self, call: Call) -> String {
         let has_monotonic = self.is_in_user_space(Call::ClockGettime(ClockId::MONOTONIC));
         let advice = match call.clock() {
@@ -144,7 +144,7 @@ impl<'a> Facts<'a> {
         let meanwhile = self.meanwhile();
         if source == "arch_sys_counter" {
             return format!(
-                "its timer, {source}, has an erratum, which the vDSO has no workaround for. {SHOW_WHY} names \
+                "its timer, {source}, has an erratum for which the vDSO has no workaround. {SHOW_WHY} names \
                  it. There is no safe way around it: {meanwhile}."
             );
         }
@@ -169,7 +169,7 @@ impl<'a> Facts<'a> {
             sentences.push(self.host_must());
         }
         if !choices.is_empty() {
-            // The kernel could not obey it. It will, when the counter is on offer.
+            // The kernel could not obey it, but will as soon as the counter is available.
             let choices = choices.join(" and ");
             sentences.push(format!(
                 "When that is fixed, also remove {choices} from the kernel's parameters, although it is not \
@@ -180,7 +180,7 @@ impl<'a> Facts<'a> {
         sentences.join(" ")
     }
 
-    /// Returns what only the operator of the host can change.
+    /// Returns the settings that only the operator of the host can change.
     fn host_must(self) -> String {
         let settings = if self.source() == "xen" {
             "Xen: `nomigrate=1`"
@@ -203,7 +203,7 @@ impl<'a> Facts<'a> {
             }
             // KVM scales the same counter, so the guest's `tsc` is no better.
             return format!(
-                "The host does not promise a stable counter, and only the host can change that: repair its \
+                "The host does not guarantee a stable counter, and only the host can change that: repair its \
                  clock source. `tsc` in this guest may be wrong as well. Until then, {meanwhile}."
             );
         }
@@ -212,13 +212,13 @@ impl<'a> Facts<'a> {
         }
         match source {
             "hyperv_clocksource_msr" => format!(
-                "Hyper-V does not offer its page with the scale of the counter, and only the host can change \
-                 that (QEMU: `hv-time`). Until then, {meanwhile}."
+                "Hyper-V does not provide its reference TSC page, and only the host can change that (QEMU: \
+                 `hv-time`). Until then, {meanwhile}."
             ),
             "xen" => {
                 let host_must = self.host_must();
                 format!(
-                    "{SHOW_WHY} shows why the counter is not on offer. {host_must} Until then, {meanwhile}."
+                    "{SHOW_WHY} shows why the counter is not available. {host_must} Until then, {meanwhile}."
                 )
             }
             _ => format!("Until it can, {meanwhile}."),
@@ -228,7 +228,7 @@ impl<'a> Facts<'a> {
     /// Returns how to change to a better clock source, now and at each boot.
     fn change_to(self, better: &str) -> String {
         let source = self.source();
-        let place = if self.platform.is_virtual {
+        let machine = if self.platform.is_virtual {
             "in this virtual machine, outside of any container"
         } else {
             "on the host"
@@ -248,13 +248,14 @@ impl<'a> Facts<'a> {
         };
         // Two commands, because each has to fit in a line.
         format!(
-            "To fix it now, run {place}: `cd {CLOCK_SOURCE_DIRECTORY}` and \
+            "To fix it now, run {machine}: `cd {CLOCK_SOURCE_DIRECTORY}` and \
              `echo {better} | sudo tee current_clocksource`. To keep it, {keep} the kernel's \
              parameters.{unless}"
         )
     }
 
-    /// Returns the clock source on offer that the vDSO can read, or else may be able to read.
+    /// Returns the available clock source that the vDSO can read, otherwise one that it may be able
+    /// to read.
     fn better(self) -> Option<&'a str> {
         let sources = &self.platform.clock_source;
         let mut if_stable = None;
@@ -279,7 +280,8 @@ impl<'a> Facts<'a> {
         words.filter(|word| is_name(word))
     }
 
-    /// Returns which reads are cheap all the same.
+    /// Returns what a program can do until the cause is removed: the reads that are cheap
+    /// nevertheless.
     fn meanwhile(self) -> &'static str {
         let mut coarse = Call::COARSE.into_iter();
         if coarse.all(|call| self.is_in_user_space(call)) {

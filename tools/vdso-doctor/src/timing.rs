@@ -1,4 +1,4 @@
-//! What a read costs, through the crate and by system call.
+//! The cost of a read, through the crate and as a system call.
 
 use std::hint::black_box;
 
@@ -18,7 +18,7 @@ pub(crate) struct Speed {
 
 const ROUNDS: usize = 11;
 
-/// Long enough that measurement the watch does not count.
+/// Long enough that reading the watch costs nothing in comparison.
 const ROUND_NANOS: f64 = 100_000.0;
 
 /// Ends the search for the length of a round if the watch does not advance.
@@ -31,7 +31,7 @@ pub(crate) fn has_watch() -> bool {
     (0..5).any(|_| first_step().is_some_and(|step| step < ROUND_NANOS / 10.0))
 }
 
-/// Returns how far `CLOCK_MONOTONIC` goes when it next changes.
+/// Returns the size of the next step of `CLOCK_MONOTONIC`.
 fn first_step() -> Option<f64> {
     let start = Instant::try_now().ok()?;
     for _ in 0..MOST_READS {
@@ -45,9 +45,9 @@ fn first_step() -> Option<f64> {
 
 /// Returns the smallest step that a clock was seen to make, in nanoseconds.
 ///
-/// The search takes 12 ms, and longer for a clock of the timer's ticks, which makes one in 1 to 10
-/// ms. A single step can be of many ticks if the thread did not run meanwhile, so it waits for
-/// some.
+/// The search takes 12 ms. It takes longer for a clock that advances with the timer's ticks, which
+/// come every 1 to 10 ms. If the thread did not run meanwhile, a single step can comprise many
+/// ticks, so the search waits for several.
 pub(crate) fn step(clock: ClockId) -> Option<i64> {
     const FEW_STEPS: u32 = 3;
     const MANY_STEPS: u32 = 100;

@@ -1,7 +1,7 @@
-//! Why the calls are answered where they are.
+//! The reason why calls are answered where they are.
 //!
-//! A verdict is about some calls, and uses what was found out about all of them. For example, on a
-//! machine that was booted with `clocksource=hpet`:
+//! A verdict is about some calls, and uses the findings about all calls. For example, on a machine
+//! that was booted with `clocksource=hpet`:
 //!
 //! ```text
 //! about                          CLOCK_REALTIME, CLOCK_MONOTONIC
@@ -10,10 +10,11 @@
 //!                                CLOCK_MONOTONIC_COARSE, time(): none
 //!
 //! 1. the worst call              CLOCK_REALTIME, the first one that is known to enter the kernel
-//! 2. its evidence                proved, by each of its calls: the function exists, and always
-//! asks 3. the other clocks            CLOCK_MONOTONIC enters as well, so the clock source is the
-//! reason 4. the clock source            only the kernel reads hpet, and tsc is on offer 5. the
-//! verdict                 Cause::ClockSource: "To fix it now, run ... `echo tsc | ...`" ```
+//! 2. its evidence                proved, by each of its calls: the function exists but always asks
+//! 3. the other clocks            CLOCK_MONOTONIC enters as well, so the clock source is the reason
+//! 4. the clock source            only the kernel reads hpet, and tsc is available
+//! 5. the verdict                 Cause::ClockSource: "To fix it now, run ... `echo tsc | ...`"
+//! ```
 
 use vdso_time::{Cause, ClockId};
 
@@ -62,7 +63,7 @@ fn fine(about: &[Call]) -> String {
     }
 }
 
-/// What the cause and the sentences follow from.
+/// The facts from which the cause and the sentences follow.
 #[derive(Clone, Copy)]
 pub(crate) struct Facts<'a> {
     pub(crate) platform: &'a Platform,
@@ -82,13 +83,14 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Returns the call that a user has to know of, unless all stay in user space: the first one
-    /// that enters the kernel, or that is refused, or of which nothing is known.
+    /// Returns the call that a user has to know about, or `None` if all stay in user space: the
+    /// first one that enters the kernel, otherwise the first one that failed, otherwise the first
+    /// one whose location is unknown.
     fn worst(self, about: &[Call]) -> Option<&'a Measurement> {
         let badness = |measurement: &Measurement| match measurement.location {
             Location::UserSpace => 0,
             Location::Unknown => 1,
-            // A refused call says nothing about the others.
+            // A call that failed tells nothing about the others.
             Location::Kernel if measurement.evidence == Evidence::Refused => 2,
             Location::Kernel => 3,
         };

@@ -568,7 +568,7 @@ fn a_32_bit_childs_vdso_is_read() {
     );
     assert!(!diagnosis.is_own_image, "{diagnosis}");
     assert_eq!(
-        diagnosis.verdict.contains("likely stay in user space"),
+        diagnosis.verdict.contains("probably stay in user space"),
         check(&Call::USUAL).is_ok()
     );
 }

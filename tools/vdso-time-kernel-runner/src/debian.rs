@@ -16,20 +16,20 @@ use xshell::{Cmd, Shell, cmd};
 
 use crate::{cache, step};
 
-/// The URI of a mirror. apt's options for it may come before: `[trusted=yes] file:/mirror`.
+/// The URI of a mirror. apt's options for it may precede it: `[trusted=yes] file:/mirror`.
 const MIRROR_VARIABLE: &str = "VDSO_TIME_DEBIAN_MIRROR";
 
-/// The pauses before a mirror that fails is asked again, in seconds.
+/// The pauses before a mirror that failed is asked again, in seconds.
 const PAUSES: &[u64] = &[3, 15];
 
-/// The mirror does not give what it should. A later try can succeed without any change here.
+/// The mirror did not deliver what it should. A later attempt can succeed without any change here.
 #[derive(Debug, thiserror::Error)]
-#[error("Debian's mirror fails: {0}; try later, or name another: {variable}=URI", variable = MIRROR_VARIABLE)]
+#[error("Debian's mirror failed: {0}; try again later, or name another mirror with {variable}=URI", variable = MIRROR_VARIABLE)]
 pub struct NotFetched(String);
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// A source of any of these suites names a mirror, because a mirror has all of them.
+/// A source with any of these suites names a usable mirror, because every mirror has all of them.
 const SUITES: &[&str] = &[
     "bullseye",
     "bookworm",
@@ -42,7 +42,8 @@ const SUITES: &[&str] = &[
     "unstable",
 ];
 
-/// Settings of the machine that apt keeps: how to reach a mirror, and whether its lists may be old.
+/// The machine's settings that also hold in the private root: how to reach a mirror, and whether
+/// its lists may be old.
 const INHERITED: &[&str] = &["Acquire::http", "Acquire::Check-", "Acquire::Retries"];
 
 /// A package by its Debian names, e.g. `libstd-rust-web-dev`, `armhf`, `bookworm`.
@@ -140,7 +141,7 @@ impl Archive {
         ));
         archive.older = archive.fetch(&["update"])?.err();
         if let Some(fault) = &archive.older {
-            step(&format!("the mirror fails: {fault}"));
+            step(&format!("the mirror failed: {fault}"));
             step("looking for an older index in the cache");
         }
         Ok(archive)
@@ -165,7 +166,7 @@ impl Archive {
         if let Some(package) = packages.first() {
             apt_get = apt_get.arg(format!("--target-release={}", package.suite));
         }
-        // It is not the mirror's fault if the index does not have a package.
+        // If the index does not have a package, that is not the mirror's fault.
         let uris = self.ask(apt_get.args(requests).arg("--print-uris"))?;
         let files = files(&uris);
         let bytes: u64 = files.iter().map(|(_, size)| size).sum();
@@ -242,7 +243,7 @@ impl Archive {
             let Some(pause) = pauses.next() else {
                 return Ok(Err(fault));
             };
-            step(&format!("the mirror fails; asking it again in {pause} s"));
+            step(&format!("the mirror failed; trying again in {pause} s"));
             thread::sleep(Duration::from_secs(*pause));
         }
     }

@@ -52,9 +52,9 @@ pub const ENVIRONMENT: &str = "Environment:
   VDSO_TIME_DEBIAN_MIRROR  the URI of a Debian mirror, instead of the one in apt's sources
   XDG_CACHE_HOME           the directory of the cache `vdso-time`, instead of ~/.cache
 
-The status is 75 if the mirror does not give what the command needs: try later.";
+The status is 75 if the mirror cannot provide what the command needs: try again later.";
 
-/// EX_TEMPFAIL of sysexits.h: the mirror does not give what the command needs.
+/// EX_TEMPFAIL of sysexits.h: the mirror cannot provide what the command needs.
 pub const NOT_FETCHED: u8 = 75;
 
 /// Returns the name of this program, with which cargo starts it as well.
@@ -65,7 +65,7 @@ pub fn name() -> String {
     name.trim_end_matches(" (deleted)").to_owned()
 }
 
-/// Prints what is being done.
+/// Prints a message about the current step.
 pub fn step(message: &str) {
     eprintln!("{}: {message}", name());
 }

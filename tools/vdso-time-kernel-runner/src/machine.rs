@@ -39,7 +39,7 @@ pub fn syntax() -> String {
            ARCH    {}\n  \
            RUNNER  native, {EMULATOR}, or a Debian kernel: {}\n          \
            a kernel of another architecture: amd64-6.1, arm64-6.12\n          \
-           a kernel with boot options: 6.12+hpet; there are +{}\n  \
+           a kernel with boot options, such as 6.12+hpet: +{}\n  \
            Without RUNNER: native where this machine can run ARCH, else {EMULATOR}.",
         names(&TARGETS.arches, |arch| arch.name),
         names(&TARGETS.guests[0].kernels, |version| *version),
@@ -88,7 +88,7 @@ impl Boot {
         if !arch.guests.contains(&guest) {
             let guests = arch.guests.join(", ");
             return Err(format!(
-                "no kernel of {guest} runs {} programs; there are {guests}",
+                "no kernel of {guest} runs {} programs; choose from {guests}",
                 arch.name
             ));
         }
@@ -117,7 +117,7 @@ fn options(guest: &Guest, asked: &[&str]) -> Result<Vec<&'static BootOption>, St
         if available.iter().all(|option| option.name != *name) {
             let names: Vec<&str> = available.iter().map(|option| option.name).collect();
             return Err(format!(
-                "no boot option +{name} for {}; there are +{}",
+                "{} has no boot option +{name}; choose from +{}",
                 guest.name,
                 names.join(", +")
             ));
@@ -137,7 +137,7 @@ fn find<T>(
     table
         .iter()
         .find(|row| of(row) == name)
-        .ok_or_else(|| format!("no {what} `{name}`; there are {}", names(table, of)))
+        .ok_or_else(|| format!("unknown {what} `{name}`; choose from {}", names(table, of)))
 }
 
 fn names<T>(table: &[T], of: fn(&T) -> &'static str) -> String {
@@ -186,12 +186,12 @@ mod tests {
             );
         }
         for (text, words) in [
-            ("vax", "no architecture `vax`; there are x86_64,"),
+            ("vax", "unknown architecture `vax`; choose from x86_64,"),
             (
                 "aarch64@amd64-6.1",
-                "runs aarch64 programs; there are arm64",
+                "runs aarch64 programs; choose from arm64",
             ),
-            ("i686@6.12", "there are 5.10, 6.1"),
+            ("i686@6.12", "choose from 5.10, 6.1"),
             ("aarch64@6.12+hpet", "+2040"),
         ] {
             let error = text.parse::<Machine>().unwrap_err();

@@ -1,11 +1,11 @@
-//! What `guest-init` and the runner exchange: a job in the initramfs, and frames on the
-//! serial console that say what happened.
+//! The messages between the runner and `guest-init`: a job in the initramfs, and frames on the
+//! serial console that report what happened.
 //!
 //! The kernel writes to the same console, and QEMU can lose bytes there. So each frame has a number
 //! and a checksum, and the guest repeats it until the runner acknowledges its number.
 //!
-//! Init is compiled for each architecture before a guest can boot. So this is nanoserde, which has
-//! no dependencies: serde and its macros would make the first boot wait.
+//! Init is compiled for each architecture before a guest can boot. So we use nanoserde, which has
+//! no dependencies: serde and its macros would delay the first boot.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ pub const JOB: &str = "/job";
 /// The program in which a guest has its shell and the usual commands.
 pub const BUSYBOX: &str = "/bin/busybox";
 
-/// What init does.
+/// The work of init.
 #[derive(Clone, Debug, PartialEq, DeBin, SerBin)]
 pub struct Job {
     /// Each program and its arguments.
@@ -36,7 +36,7 @@ pub struct Job {
 /// The most bytes that a message contains.
 pub const LONGEST: usize = 512;
 
-/// What happened in the guest.
+/// An event in the guest.
 #[derive(Clone, Debug, PartialEq, DeBin, SerBin)]
 pub enum Message {
     /// Init has started.
@@ -45,7 +45,8 @@ pub enum Message {
     Out(Vec<u8>),
     /// Bytes of its standard error.
     Err(Vec<u8>),
-    /// While the program ran, the kernel killed so many processes because no memory was left.
+    /// The number of processes that the kernel killed while the program ran, because no memory was
+    /// left.
     OutOfMemory(u32),
     /// The program ended with this [`exit_code`].
     Ended(u8),
@@ -83,7 +84,7 @@ impl Frame {
         format!("{START}{:08x}{text}{END}", checksum(&text))
     }
 
-    /// Decodes what is between START and END; `None` if it is damaged.
+    /// Decodes the bytes between START and END. Returns `None` if they are damaged.
     fn decode(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?;
         let (sum, digits) = text.split_at_checked(8)?;

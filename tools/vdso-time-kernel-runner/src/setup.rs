@@ -1,4 +1,4 @@
-//! A machine made ready: its compiler, linker, emulator and kernel, fetched where they are missing.
+//! Prepares a machine: fetches its compiler, linker, emulator and kernel if they are missing.
 
 use std::env;
 use std::ffi::OsString;
@@ -148,7 +148,7 @@ impl Setup {
         cargo
     }
 
-    /// Builds a guest's first process like its programs, from the sources that this program is of.
+    /// Builds a guest's first process like its programs, from the sources of this program.
     fn guest_init(&self, triple: &str) -> Result<PathBuf> {
         let sh = Shell::new()?;
         sh.change_dir(env!("CARGO_MANIFEST_DIR"));

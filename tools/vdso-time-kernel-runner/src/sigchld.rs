@@ -1,8 +1,8 @@
 //! A caller that ignores SIGCHLD.
 //!
-//! Some window managers and sandboxes start programs so. Then the kernel keeps no status of a
-//! child, and each wait for one fails with ECHILD. So this process catches the signal, and a
-//! program that runs here ignores it again, as it would without this process between.
+//! Some window managers and sandboxes start programs in this state. Then the kernel keeps no status
+//! of a child, and each wait for one fails with ECHILD. So this process catches the signal, and a
+//! program that runs here ignores it again, as it would without this process in between.
 
 use std::fs;
 use std::io;

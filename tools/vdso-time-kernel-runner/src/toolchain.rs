@@ -64,8 +64,8 @@ impl Compiler {
         self.build_std(Path::new(&sysroot), triple, "std,panic_unwind,test", false)
     }
 
-    /// Makes a sysroot with these crates of the standard library, as far as `cargo check` needs
-    /// them.
+    /// Makes a sysroot with these crates of the standard library, compiled only as far as `cargo
+    /// check` needs them.
     pub fn sysroot_to_check(&self, triples: &[String], crates: &str) -> Result<PathBuf> {
         let tree = self
             .tree

@@ -56,7 +56,7 @@ pub(crate) fn gcc(arch: &Arch) -> Result<Gcc> {
     })
 }
 
-/// Puts a script in the place of a program, so that the tree's loader starts it.
+/// Replaces a program with a script that starts it through the tree's loader.
 fn start_with_loader(draft: &Path, tree: &Path, program: &str) -> Result<()> {
     let renamed = format!("{program}.elf");
     let file = fs::canonicalize(draft.join(program))?;

@@ -14,7 +14,7 @@ use common::{has_tool, not_run_here};
 /// The machine whose programs the installed compiler builds.
 const MACHINE: &str = "x86_64@7";
 
-/// The status if the mirror does not give what the machine needs.
+/// The status if the mirror cannot provide what the machine needs.
 const NOT_FETCHED: i32 = 75;
 
 const MANIFEST: &str = r#"
@@ -78,7 +78,7 @@ fn create(directory: &Path) -> PathBuf {
     package
 }
 
-/// What the runner printed, and whether it succeeded.
+/// The output of the runner, and whether it succeeded.
 struct Ended {
     is_success: bool,
     output: String,

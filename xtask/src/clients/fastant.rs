@@ -1,4 +1,4 @@
-// What fastant's tests use of its private items.
+// The private items of fastant that its tests use.
 
 #[cfg(test)]
 fn current_cycle() -> u64 {

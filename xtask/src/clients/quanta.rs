@@ -1,4 +1,4 @@
-// What quanta's tests use of its private items: the kernel's clock and the counter.
+// The private items of quanta that its tests use: the kernel's clock and the counter.
 
 #[cfg(test)]
 #[derive(Default)]

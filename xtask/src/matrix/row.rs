@@ -1,4 +1,4 @@
-//! What came of a machine.
+//! The results of a machine.
 
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ impl Row {
         self.failed_tests.max(self.errors.len())
     }
 
-    /// Adds what came of a program.
+    /// Adds the results of a program.
     pub(super) fn add(&mut self, name: &str, code: u8, out: &str) {
         let is_whole = if name == DOCTOR {
             self.doctor = serde_json::from_str(out).unwrap_or_default();

@@ -16,8 +16,8 @@ const FUNCTIONS: [&str; 5] = [
     "getcpu",
 ];
 
-/// Prints what came of the machines, and which function answered each call there. If told to,
-/// writes both into the page, which keeps its rows of other machines.
+/// Prints the results of the machines, and which function answered each call there. With `--write`,
+/// it also updates both tables in the page, which keeps the rows of other machines.
 pub(super) fn show(rows: &[Row], write: bool) -> Result<()> {
     let mut results = Table::new("matrix", ["machine", "kernel", "clock", "doctor", "tests"]);
     let mut routes = Table::new("routes", ["machine"].into_iter().chain(FUNCTIONS));

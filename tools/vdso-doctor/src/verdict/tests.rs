@@ -205,12 +205,12 @@ fn the_report_names_the_invariant_bit_under_kvm_clock_and_nowhere_else() {
         (
             "steady virtual",
             "kvm-clock",
-            "may read it; the CPU states an invariant counter",
+            "may read it; the CPU reports an invariant counter",
         ),
         (
             "virtual",
             "kvm-clock",
-            "no invariant counter (vdso-time-counter needs trust_hypervisor())",
+            "does not report an invariant counter (vdso-time-counter needs trust_hypervisor())",
         ),
         ("steady virtual", "tsc", "the vDSO can read it"),
         ("virtual", "hpet", "only the kernel can read it"),

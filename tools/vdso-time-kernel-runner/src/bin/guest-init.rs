@@ -65,7 +65,7 @@ fn main() {
         link.send(Message::Err(format!("guest-init: {error}\n").into()));
     }
     link.send(Message::End);
-    // If this fails, init exits and the kernel panics, which ends QEMU too.
+    // If this fails, init exits and the kernel panics, which ends QEMU as well.
     let _ = reboot(RebootCommand::PowerOff);
 }
 
@@ -104,7 +104,7 @@ fn do_job(link: &mut Link) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes what programs expect of every Linux, and what the initramfs cannot contain.
+/// Creates what programs expect on every Linux system and the initramfs cannot contain.
 fn make_system() -> io::Result<()> {
     for (path, mode) in DIRECTORIES {
         // The package under test can be below it, with the mode of the other machine.

@@ -271,7 +271,7 @@ mod tests {
 
     const LINES: &str = "The kernel's last lines:\n  ";
 
-    /// What the runner made of a boot with the program `/p`.
+    /// The runner's report of a boot with the program `/p`.
     #[derive(Debug)]
     struct Outcome {
         result: Result<(), Failure>,

@@ -1,10 +1,9 @@
 //! The files of a guest: the programs, and a copy of the package under test.
 //!
-//! A test reads what lies in its package, and it does not say what. So a guest has all of it: links
-//! as links, dot files, empty directories, modes and times. What stays out is `.git`, what cargo
-//! built, and whatever makes the package larger than a guest can hold.
-//!
-//! Some tests also read files beside the package. [`named`](super::named) finds these.
+//! A test can read any file of its package, and does not declare which. So a guest has all of them:
+//! links as links, dot files, empty directories, modes and times. Only `.git`, the files that cargo
+//! built, and the files that make the package larger than a guest can hold stay out. Some tests
+//! read files beside the package as well. [`named`](super::named) finds these.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -24,10 +23,10 @@ const MOST_OF_A_PACKAGE: u64 = 256 << 20;
 /// The most bytes of a directory beside the package.
 const MOST_BESIDE: u64 = 64 << 20;
 
-/// The most entries of a directory. A home directory has more, a package has not.
+/// The most entries of a directory. A home directory has more, but a package does not.
 const MOST_ENTRIES: usize = 100_000;
 
-/// What is at a path.
+/// The entry at a path.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Content {
     Directory,
@@ -130,7 +129,7 @@ impl Files {
         Ok(files)
     }
 
-    /// Adds an entry that this machine need not have, as init.
+    /// Adds an entry that this machine need not have, such as init.
     pub(super) fn add(&mut self, path: &str, entry: Entry) {
         self.entries.insert(path.into(), entry);
     }
@@ -156,7 +155,7 @@ impl Files {
         let left_out = leave_out_largest(&mut found, MOST_OF_A_PACKAGE);
         if let Some(largest) = left_out.first() {
             step(&format!(
-                "the guest has at most {} MB of {}; not in it: {} and {} smaller files",
+                "the guest has at most {} MB of {}; left out: {} and {} smaller files",
                 MOST_OF_A_PACKAGE >> 20,
                 package.display(),
                 largest.display(),
@@ -196,7 +195,7 @@ impl Files {
         Ok(())
     }
 
-    /// Returns what is at and below the path, and whether that is all of it.
+    /// Returns the entries at and below the path, and whether these are all of them.
     fn walk(&self, path: &Path, most: u64) -> Result<(Entries, bool)> {
         let mut found = Entries::new();
         let mut bytes = 0;
@@ -205,7 +204,7 @@ impl Files {
             if found.len() == MOST_ENTRIES || bytes > most {
                 return Ok((found, false));
             }
-            // The file can be temporary, and gone by now.
+            // The file may have been temporary, and may be gone by now.
             let Ok(metadata) = fs::symlink_metadata(&path) else {
                 continue;
             };
@@ -225,8 +224,8 @@ impl Files {
         Ok((found, bytes <= most))
     }
 
-    /// Returns whether cargo made this directory. A directory with the name `target` alone proves
-    /// nothing: git tracks some.
+    /// Returns whether cargo made this directory. The name `target` alone proves nothing, because
+    /// git tracks some directories of that name.
     fn is_built(&self, directory: &Path) -> bool {
         if self.built.iter().any(|built| built == directory) {
             return true;

@@ -1,4 +1,4 @@
-//! The initramfs of a boot: init, the job, the programs at the paths that they have here, the files
+//! The initramfs of a boot: init, the job, the programs at their paths on this machine, the files
 //! that they may read, and the files of an ordinary system.
 
 use std::collections::BTreeMap;
@@ -100,7 +100,7 @@ fn write(mut entries: Entries) -> Result<Vec<u8>> {
     for (path, entry) in entries {
         let Some(name) = path.to_str().and_then(|path| path.strip_prefix('/')) else {
             step(&format!(
-                "{}: a guest has only names in UTF-8; it is not in the guest",
+                "{}: the name is not UTF-8, so the file is not in the guest",
                 path.display()
             ));
             continue;

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 
-/// What ends the first part of a test's line.
+/// The end of the first part of a test's line.
 const DOTS: &str = " ... ";
 
-/// What libtest prints of a test that runs for a minute.
+/// The text that libtest prints about a test that has run for a minute.
 const SLOW: &str = " has been running for over ";
 
 const RESULTS: &[&str] = &["ok", "FAILED", "ignored", "bench:"];

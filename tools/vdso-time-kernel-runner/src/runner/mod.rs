@@ -40,7 +40,8 @@ const RUNNER_FAILED: u8 = 125;
 /// How programs are run.
 #[derive(Clone, Default, Deserialize, Serialize)]
 pub struct Plan {
-    /// QEMU and its arguments; empty: natively. For a kernel, all arguments except the initramfs.
+    /// QEMU and its arguments; empty if the program runs natively. For a kernel, all arguments
+    /// except the initramfs.
     pub qemu: Vec<String>,
     /// For a kernel: the first process.
     pub init: Option<PathBuf>,
@@ -49,7 +50,7 @@ pub struct Plan {
     pub busybox: Option<PathBuf>,
     /// For a kernel: the seconds since the Epoch that init sets the wall clock to.
     pub clock: Option<i64>,
-    /// Variables of the programs, besides those of this process.
+    /// Variables of the programs, in addition to the variables of this process.
     #[serde(default)]
     pub environment: Vec<(String, String)>,
 }
@@ -101,7 +102,7 @@ impl<'a> Run<'a> {
     pub fn new(plan: &'a Plan, programs: &'a [Program]) -> Result<Self> {
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let err = File::from(io::stderr().as_fd().try_clone_to_owned()?);
-        // A deadline of more seconds can overflow.
+        // A deadline that is further away can overflow.
         let seconds = number(TIMEOUT_VARIABLE)?.unwrap_or(TIMEOUT);
         let memory = number(MEMORY_VARIABLE)?.unwrap_or(MEMORY);
         Ok(Self {

@@ -1,7 +1,8 @@
 //! The paths that a program names: `../shared/data.txt`, and what cargo built for it.
 //!
-//! They are among the texts of the program, where rustc puts one text behind the other without a
-//! mark between them. So the end of a path cannot be read there, and the directories are asked:
+//! The paths are among the strings of the program, and rustc stores strings one after the other
+//! without a separator. So the program does not tell where a path ends, and the directories are
+//! searched:
 //!
 //! ```text
 //! the program contains   ../shared/data.txtassertion failed
@@ -133,7 +134,7 @@ mod tests {
             // A file that the test may create there.
             ("../../shared/sub/new", Some("shared/sub")),
             ("../../sharedother", Some("shared")),
-            // The package and its parents are no files beside it.
+            // The package and its parents are not files beside it.
             ("../package/src/lib.rs", None),
             ("../../a", None),
             ("../absent", None),

@@ -1,4 +1,4 @@
-//! What the test programs share. It is a copy of a few lines of dev/test-support, so that this
+//! Code that the test programs share. It is a copy of a few lines of dev/test-support, so that this
 //! package needs nothing of the repository around it.
 
 use std::env;
