@@ -17,6 +17,9 @@ images::gcc | gcc is not installed | here
 [armv7@7]
 calls::late | it is before 2038 | armv7@6.12
 
+[? s390x@* -s390x@7]
+calls::* | an emulator | here
+
 [no-root]
 process::chroot | chroot: * | here
 ";
@@ -66,6 +69,8 @@ fn a_job_passes_with_the_skips_of_its_sections() {
         (&["here", "no-root"], HERE),
         (&["armv7@qemu-10", "no-root"], ""),
         (&["--part", "here"], ""),
+        (&["s390x@qemu-10"], ""),
+        (&["s390x@qemu-10"], "not run here: calls::any: an emulator"),
     ] {
         let (passes, printed) = compare(LIST, arguments, output);
         assert!(passes, "{arguments:?}: {printed}");
@@ -73,6 +78,9 @@ fn a_job_passes_with_the_skips_of_its_sections() {
     let chroot = format!("{HERE}not run here: process::chroot: chroot: EPERM\n");
     assert!(compare(LIST, &["here", "no-root"], &chroot).0);
     assert!(!compare(LIST, &["here"], &chroot).0);
+    let emulator = "not run here: calls::any: an emulator";
+    let with_gcc = format!("{emulator}\nnot run here: images::gcc: gcc is not installed");
+    assert!(!compare(LIST, &["s390x@7"], &with_gcc).0);
 }
 
 #[test]
