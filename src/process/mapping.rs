@@ -12,9 +12,9 @@ const PAGE: usize = 4096;
 /// page.
 ///
 /// The first page is tried alone, because the kernel's images have their headers and all tables
-/// there, and only code after it ([`Image::parse_beginning`]). A short-lived program makes one first
-/// call and few others, and each further page costs it a system call for the probe and a page fault
-/// for the read: 1.3 to 2.2 us in a first call of about 10.
+/// there, and only code after it ([`Image::parse_beginning`]). A short-lived program makes one
+/// first call and few others, and each further page costs it a system call for the probe and a page
+/// fault for the read: 1.3 to 2.2 us in a first call of about 10.
 ///
 /// Two other things were tried here, and cost more than they brought. Reading a byte of each cache
 /// line of the tables, so that these reads overlap, helped only where all caches had been flushed
