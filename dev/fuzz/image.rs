@@ -1,4 +1,4 @@
-//! A sound image with changes that the input chooses is refused or keeps the promises.
+//! A well-formed image with changes that the input chooses is rejected, or keeps the guarantees.
 #![no_main]
 
 use std::cell::RefCell;

@@ -122,8 +122,7 @@ mod arithmetic {
         }
     }
 
-    /// Lists what a read by the vDSO and a system call take, in a unit of the clock, and the
-    /// answer.
+    /// Lists how long a vDSO read and a system call take, in a unit of the clock, and the answer.
     #[test]
     fn a_read_is_much_faster_than_a_system_call_if_it_takes_two_thirds_at_most() {
         for ([vdso, kernel, unit], expected) in [

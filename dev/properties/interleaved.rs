@@ -1,7 +1,7 @@
 //! The clock under loom. One or two of the readers make the next segment.
 //!
-//! The latch has tests of its own. Here, a copy of its words is read and written at once; only the
-//! sequence number and the high-water mark are loom's.
+//! The latch has tests of its own. Here, a copy of its words is read and written at the same time;
+//! only the sequence number and the high-water mark are loom's.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64 as Unmodelled, Ordering::Relaxed};

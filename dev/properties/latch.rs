@@ -69,7 +69,8 @@ const COPIES: [usize; 2] = [
 ];
 
 /// Such an atomic of `usize`. In a clock only the sequence number is loom's. The words of a copy
-/// are written at once: the first one stands for all of them, and a read of it sees the last write.
+/// are written in one step: the first one stands for all of them, and a read of it sees the last
+/// write.
 pub(crate) struct AtomicUsize(
     std::sync::atomic::AtomicUsize,
     OnceLock<modelled::AtomicUsize>,

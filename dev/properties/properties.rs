@@ -1,4 +1,4 @@
-//! What holds for every image, sound or corrupted. Each run has the same cases unless
+//! Properties of every image, well-formed or corrupted. Each run has the same cases unless
 //! `PROPTEST_RNG_SEED` is set; `PROPTEST_CASES` sets their number.
 
 mod cases;

@@ -28,7 +28,7 @@ fn segments() -> impl Strategy<Value = Vec<u32>> {
 }
 
 /// Chooses a load address. It must not give a table the address 0, which means that there is no
-/// table. Parts have offsets that are multiples of 8, so the addresses are no multiples, or cannot
+/// table. Parts have offsets that are multiples of 8, so the addresses are not multiples, or cannot
 /// wrap.
 fn load_address() -> impl Strategy<Value = u64> {
     prop_oneof![

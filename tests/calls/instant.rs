@@ -32,7 +32,7 @@ where
     }
 }
 
-/// From 0 on the clock, what has elapsed is the clock's own reading.
+/// The time that has elapsed since 0 is the clock's own value.
 macro_rules! is_clock {
     ($Clock:ident: $Trait:ident, $id:ident, $elapsed:expr) => {
         is_clock::<$Clock>(

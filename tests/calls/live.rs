@@ -12,7 +12,7 @@ use vdso_time::__private::NATIVE;
 use vdso_time::vdso::{Functions, Vdso, VdsoFn};
 use vdso_time::{Cause, ClockId, Errno, ReadCost, Route, Timespec, syscall};
 
-/// Shows that no reading is stale, so no clock goes back from one path to another (LTP's
+/// Shows that no answer is stale, so no clock goes back from one path to another (LTP's
 /// clock_gettime04, vdsotest's `verify`).
 #[test]
 fn every_answer_lies_between_two_of_the_kernels() {

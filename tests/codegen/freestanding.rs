@@ -77,7 +77,7 @@ fn seconds_since_the_epoch() -> u64 {
 #[test]
 fn it_prints_the_time_the_routes_and_the_symbols() {
     let Some(directory) = programs() else { return };
-    // The program finds the vDSO by its own stack, or by the kernel.
+    // The program finds the vDSO through its own stack, or through the kernel.
     for arguments in [&[][..], &["ask-the-kernel"]] {
         let before = seconds_since_the_epoch();
         let text = output(Command::new(directory.join("report")).args(arguments));
@@ -223,7 +223,8 @@ fn the_five_functions_take_at_most_8_75_kib() {
     assert!(size <= limit, "{size}");
 }
 
-/// Compares the times of a handler that interrupts the first calls with those of the main program.
+/// Compares the times of a handler that interrupts the first calls with the times of the main
+/// program.
 #[test]
 fn a_signal_handler_reads_the_clock() {
     let Some(directory) = programs() else { return };

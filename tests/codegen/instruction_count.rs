@@ -2,10 +2,10 @@
 //! value, a branch on it that is not taken, and the stores that initialise the answer. There is no
 //! other branch.
 //!
-//! The cost is the instructions of a turn of a loop over the crate's function, minus those of the
-//! same loop over a pointer to the vDSO's. Both are counted in the compiler's listing.
-//! `cargo xtask msrv test --test codegen instruction_count -- --nocapture` prints the numbers for
-//! each architecture, which docs/BENCHMARKS.md has.
+//! The cost is the instructions of one iteration of a loop over the crate's function, minus the
+//! instructions of the same loop over a pointer to the vDSO's. Both are counted in the compiler's
+//! listing. `cargo xtask msrv test --test codegen instruction_count -- --nocapture` prints the
+//! numbers for each architecture, which docs/BENCHMARKS.md has.
 
 use std::fmt::Write as _;
 use std::fs;

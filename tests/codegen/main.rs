@@ -1,4 +1,4 @@
-//! What the compiler makes of the crate: instructions, panics, symbols and sizes.
+//! Tests of the generated code: instructions, panics, symbols and sizes.
 //!
 //! These tests run the compiler, and look at the programs and listings that it makes.
 

@@ -9,10 +9,10 @@ use std::path::Path;
 
 use test_support::program;
 
-/// What the panic handler calls.
+/// The function that the panic handler calls.
 const MISSING: &str = "this_program_can_panic";
 
-/// What panics where a sandbox denies the clock, or the result does not fit.
+/// The functions that panic where a sandbox denies the clock, or where the result does not fit.
 const PANICKING: [&str; 6] = [
     "Instant::now",
     "Instant::elapsed",

@@ -140,7 +140,7 @@ fn goblin_sees_the_same_symbols_in_this_process_where_the_kernel_mapped_them() {
         base + vdso.size() <= range.end,
         "{vdso:?} is larger than {range:x?}"
     );
-    // SAFETY: the kernel says that these bytes are mapped, and nobody writes to them.
+    // SAFETY: the kernel says that these bytes are mapped, and no thread writes to them.
     let bytes = unsafe { std::slice::from_raw_parts(vdso.base(), range.len()) };
     agree("this process", bytes);
     promises::keep(bytes).unwrap();

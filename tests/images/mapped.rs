@@ -11,7 +11,7 @@ const V: &str = "LINUX_2.6";
 
 fn vdso(pages: &Pages) -> Result<Vdso<'_>, ParseError> {
     // SAFETY: the pages are readable, no test calls `fill` while it uses the result, and the extent
-    // of every image that is copied here is at most `size`, or is refused.
+    // of every image that is copied here is at most `size`, or is rejected.
     unsafe { Vdso::from_ptr(pages.base.as_ptr().cast()) }
 }
 

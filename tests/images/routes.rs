@@ -5,7 +5,7 @@ use test_images::{Spec, Sym, Value, WEAK, names, promises};
 use vdso_time::__private::{ALL, Abi};
 use vdso_time::{Route, Routes};
 
-/// What distinguishes an image from one that a linker made and Linux mapped.
+/// The ways in which an image differs from one that a linker made and Linux mapped.
 #[derive(Clone, Copy)]
 enum As {
     Linked,

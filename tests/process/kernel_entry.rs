@@ -139,7 +139,7 @@ fn a_handler_unwinds_from_the_kernels_entry_which_is_the_vdsos_on_i386() {
 }
 
 // Calls a function as C code without optimisation does: its frame is found by r7, the frame pointer
-// of Thumb code. The number of a system call goes to r7, too.
+// of Thumb code. The number of a system call goes to r7 as well.
 #[cfg(target_arch = "arm")]
 std::arch::global_asm!(
     ".thumb",

@@ -55,7 +55,8 @@ fn used(stack: &[u8]) -> usize {
     stack.len() - untouched
 }
 
-/// Returns the bytes of stack that a call uses, and those of a signal whose handler makes the call.
+/// Returns the bytes of stack that a call uses, and the bytes that a signal uses whose handler
+/// makes the call.
 fn depth(call: fn()) -> (usize, usize) {
     CALL.store(call as *mut (), Ordering::Relaxed);
     let mut stack = vec![PAINT; SIZE];

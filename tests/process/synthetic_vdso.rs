@@ -1,5 +1,6 @@
-//! A vDSO whose functions return what a test needs, given to `vdso::set_address` in a child. What
-//! it answers is believed, refused or asked of the kernel as documented, and each function alone.
+//! A vDSO whose functions return what a test needs, given to `vdso::set_address` in a child. Each
+//! function is tested alone: the crate believes its answer, rejects it, or asks the kernel instead,
+//! as documented.
 
 #![allow(unsafe_code, reason = "code is mapped, and called through the crate")]
 

@@ -19,7 +19,7 @@ use vdso_time::LocateError;
 use vdso_time::vdso::Vdso;
 use vdso_time::{Boottime, ClockId, Errno, Instant, SystemTime};
 
-/// Whether these calls are those of a 32-bit program on Linux, where the 64-bit ones come first.
+/// Whether these are the calls of a 32-bit program on Linux, where the 64-bit calls come first.
 const IS_LINUX_ORDER: bool = cfg!(all(
     target_pointer_width = "32",
     not(any(target_os = "android", vdso_time_android_order))

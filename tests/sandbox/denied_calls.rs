@@ -180,7 +180,7 @@ fn without_a_vdso_the_error_is_returned_and_a_free_thread_is_answered() {
     }
 }
 
-/// Reads in a signal handler: `try_now()` returns the error there, too, but a panic ends the
+/// Reads in a signal handler: `try_now()` returns the error there as well, but a panic ends the
 /// process, because it cannot leave the handler.
 #[test]
 fn in_a_signal_handler_try_now_returns_the_error_and_now_ends_the_process() {

@@ -1,4 +1,4 @@
-//! What still works in seccomp's strict mode and under `PR_SET_TSC`, where reading the CPU's
+//! Calls that still work in seccomp's strict mode and under `PR_SET_TSC`, where reading the CPU's
 //! counter or nearly every system call is fatal. The other calls end the process, as without this
 //! crate.
 

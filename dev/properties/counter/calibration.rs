@@ -39,7 +39,7 @@ fn a_disturbed_calibration_begins_again() {
                 (11..14).contains(&passed) || calibrations > 1,
                 "{passed} ms"
             );
-            // The rate is that of the whole calibration.
+            // The rate is the mean rate of the whole calibration.
             witness.assert_frequency(machine.hertz, machine.hertz / 300_000 + 100);
         },
     );

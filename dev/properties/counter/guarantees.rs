@@ -9,7 +9,7 @@ const PAGE: &str = include_str!("../../../crates/vdso-time-counter/src/guarantee
 /// A row of the table.
 struct Row {
     event: &'static str,
-    /// What `CLOCK_MONOTONIC` does.
+    /// The behaviour of `CLOCK_MONOTONIC`.
     kernel: &'static str,
     /// Called before each read, with the number of the read after the event.
     change: fn(&World, u32),
@@ -203,7 +203,7 @@ const ROWS: &[Row] = &[
     ),
 ];
 
-/// What the reads after an event showed, in nanoseconds.
+/// The findings of the reads after an event, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     error: u64,

@@ -72,8 +72,8 @@ fn the_time_stands_still_for_64_ms_at_most_in_another_time_namespace() {
             assert!(bound(clock) <= 64_000_000);
             let is_earlier = || witness.read().unwrap() < before + pause * 1_000_000;
             assert!(millis <= 64 || is_earlier(), "{millis} ms are waited for");
-            // The error never grows, so a step that the clock followed at once is not waited for
-            // later.
+            // The error never grows, so a step that the clock followed immediately is not waited
+            // for later.
             let mut most = bound(clock).max(10_000_000);
             for _ in 0..8 * 17 {
                 witness.watch(MILLI);

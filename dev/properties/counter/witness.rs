@@ -32,7 +32,7 @@ pub(crate) struct Witness {
     pub(crate) is_accurate: Cell<bool>,
     /// Whether times must not go back.
     is_ordered: Cell<bool>,
-    /// What others do during an interrupt.
+    /// The actions of others during an interrupt.
     pub(crate) intrusion: Cell<fn(&Self)>,
     /// The wall-clock time that these others read.
     pub(crate) intruder_saw: Cell<Option<i64>>,
@@ -156,7 +156,7 @@ impl Witness {
             .unwrap()
     }
 
-    /// Returns the bound now, or that of the latest segment if it was larger: a segment can begin
+    /// Returns the bound now, or the latest segment's bound if that was larger: a segment can begin
     /// and end during a read.
     fn last_bound(&self) -> u64 {
         let State {

@@ -116,10 +116,10 @@ pub(crate) struct World {
     pub(crate) unavailable: Cell<Option<Unavailable>>,
     /// Whether a sandbox denies the clocks.
     pub(crate) is_denied: Cell<bool>,
-    /// What the vDSO adds to a clock read while it has to make a system call, or its read of the
-    /// counter is trapped.
+    /// The time that the vDSO adds to a clock read while it has to make a system call, or its read
+    /// of the counter is trapped.
     pub(crate) syscall: Cell<u128>,
-    /// What a system call adds to a clock read.
+    /// The time that a system call adds to a clock read.
     pub(crate) entry: Cell<u128>,
     /// The clock source is a scale and an offset that the hypervisor writes.
     pub(crate) is_paravirtual: Cell<bool>,

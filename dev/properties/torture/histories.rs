@@ -21,7 +21,7 @@ pub(crate) struct History {
     machines: u32,
     /// Prepares a machine before the clock starts.
     prepare: fn(&Thread),
-    /// What happens after the start, and when the clock is read.
+    /// The events after the start, and the times at which the clock is read.
     pub(crate) play: fn(&Watch),
 }
 
@@ -119,7 +119,7 @@ fn rates() -> Vec<History> {
     .into()
 }
 
-/// What NTP and people do to the kernel's clock.
+/// Changes that NTP and people make to the kernel's clock.
 fn slews() -> Vec<History> {
     vec![
         History::new("NTP slews by 100 ppm, 10 s", |watch| {
@@ -189,7 +189,8 @@ fn offsets() -> Vec<History> {
     ]
 }
 
-/// What a hypervisor does to a guest. The kernel's clock is right, but for the restore.
+/// Events that a hypervisor causes in a guest. The kernel's clock is right, except after the
+/// restore.
 fn moves() -> Vec<History> {
     vec![
         // valkey-io/valkey #4691.
@@ -240,7 +241,7 @@ fn suspends() -> Vec<History> {
     ]
 }
 
-/// What disturbs a calibration: redis/redis #15018 (the review), metrics-rs/quanta #99.
+/// Events that disturb a calibration: redis/redis #15018 (the review), metrics-rs/quanta #99.
 fn starts() -> Vec<History> {
     vec![
         // The machines are preempted at another read each.
@@ -256,7 +257,7 @@ fn starts() -> Vec<History> {
     ]
 }
 
-/// What happens late in the life of a process.
+/// Events late in the life of a process.
 fn ages() -> Vec<History> {
     vec![
         // The watchdog of the kernel finds the counter 1 % too fast, and leaves it.

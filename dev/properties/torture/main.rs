@@ -66,7 +66,7 @@ mod tests {
     /// The longest segment, in nanoseconds.
     const SEGMENT: u64 = 17_000_000;
 
-    /// What this project's clock guarantees, by the beginning of a history's name: the largest
+    /// The guarantees of this project's clock, by the beginning of a history's name: the largest
     /// error in nanoseconds, and the marks of the table that are allowed.
     const GUARANTEES: &[(&str, u64, &str)] = &[
         // Three ticks and 30 ns.
@@ -99,7 +99,7 @@ mod tests {
         ("100 days", 35, ""),
     ];
 
-    /// What differs after `trust_hypervisor()`.
+    /// The differences after `trust_hypervisor()`.
     const TRUSTING: &[(&str, u64, &str)] = &[
         ("kvm-clock, CPUs 1 ms", 3_000_000, "↓="),
         ("kvm-clock, counter 1 s", SEGMENT, "="),

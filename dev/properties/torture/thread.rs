@@ -24,7 +24,7 @@ const KERNEL_TICK: u64 = 4_000_000;
 /// millisecond of calls, and at one sleep in so many.
 const CALLS: u64 = 20_000;
 const SLEEPS: u64 = 4;
-/// What a move takes.
+/// The time that a move takes.
 const MOVE: u128 = 3 * MICRO;
 
 pub(crate) struct Thread {
@@ -170,7 +170,7 @@ impl Thread {
     }
 }
 
-/// What a read of the kernel's clock takes longer by a system call.
+/// The additional time of a read of the kernel's clock that is a system call.
 pub(crate) const SYSTEM_CALL: u128 = 150 * NANO;
 /// The pause of a preempted calibration.
 pub(crate) const PREEMPTION: u128 = 20 * MILLI;

@@ -17,7 +17,7 @@ const WRONG: u64 = 10_000;
 /// does not.
 const STILL: u64 = 1_000_000;
 
-/// What was seen of a clock in a history: the worst of all machines. Times are in nanoseconds.
+/// The findings about a clock in a history: the worst of all machines. Times are in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     /// The largest error of the time since the first read.
@@ -30,7 +30,7 @@ pub(crate) struct Record {
     pub(crate) back: u64,
     /// The longest time for which it stood still, or 0.
     pub(crate) still: u64,
-    /// What it said in the end, on the machine of the largest error.
+    /// The clock's own statement in the end, on the machine with the largest error.
     pub(crate) says: String,
 }
 

@@ -1,4 +1,4 @@
-//! What the parser promises of any bytes, tested through its public API.
+//! The parser's guarantees for any bytes, tested through its public API.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 use std::cell::RefCell;
@@ -18,7 +18,7 @@ const LONGEST_NAME: usize = 1023;
 /// How many names are looked up: each look-up may pass all symbols.
 const LOOK_UPS: usize = 16;
 
-/// Fails unless the bytes are refused, or are an image that keeps the promises.
+/// Fails unless the bytes are rejected, or are an image that keeps the guarantees.
 pub fn keep<'a>(bytes: &'a [u8]) -> Option<Image<'a>> {
     let extent = extent(bytes);
     let image = match Image::parse(bytes) {
@@ -174,7 +174,7 @@ pub fn beginnings_agree(bytes: &[u8]) -> usize {
     }
     assert!(
         parse_beginning(&bytes[..extent]).is_ok(),
-        "the whole image is refused"
+        "the whole image is rejected"
     );
     shortest.expect("the whole image")
 }

@@ -53,8 +53,8 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     }
 }
 
-/// Fails unless a program whose report cannot be written says so in one line, with status 2. EPIPE
-/// is not an error. `ended` returns none if the command cannot run here.
+/// Fails unless a program whose report cannot be written prints the reason in one line, and ends
+/// with status 2. EPIPE is not an error. `ended` returns none if the command cannot run here.
 #[track_caller]
 pub fn assert_says_that_output_is_lost(
     name: &str,
@@ -85,7 +85,7 @@ pub fn assert_says_that_output_is_lost(
     ];
     let whole = command();
     if has_tool("sh", &["-c", "true"]) {
-        // std opens /dev/null in the place of a closed descriptor, so writing to it succeeds.
+        // std opens /dev/null in place of a closed descriptor, so writing to it succeeds.
         let mut closed = Command::new("sh");
         closed
             .args(["-c", "exec \"$0\" \"$@\" >&-"])

@@ -1,6 +1,6 @@
 //! [`Cost`]: what machine code takes, in instructions of the compiler's listing.
 
-/// What a turn of a loop is made of.
+/// The parts of one iteration of a loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     pub instructions: i64,

@@ -9,7 +9,7 @@ use vdso_time::__private::{Abi, NATIVE};
 
 use crate::{child, not_run_here};
 
-/// What the filter does: a `SECCOMP_RET_*` of include/uapi/linux/seccomp.h.
+/// The action of the filter: a `SECCOMP_RET_*` of include/uapi/linux/seccomp.h.
 pub type Action = u32;
 pub const ALLOW: Action = libc::SECCOMP_RET_ALLOW;
 pub const TRAP: Action = libc::SECCOMP_RET_TRAP;

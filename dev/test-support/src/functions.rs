@@ -7,7 +7,7 @@ use vdso_time::{ClockId, Cpu, Errno, Timespec, Timeval, syscall};
 
 use crate::oracle::{self, Answer};
 
-/// The five functions, by the vDSO or by system calls alone.
+/// The five functions, through the vDSO or through system calls alone.
 pub struct Path {
     pub name: &'static str,
     pub clock_gettime: fn(ClockId) -> Result<Timespec, Errno>,
@@ -49,7 +49,7 @@ pub const CLOCKS: [ClockId; 9] = [
     ClockId::THREAD_CPUTIME,
 ];
 
-/// What any of the functions reads: seconds and their fraction, or a CPU and its node.
+/// The answer of any of the functions: seconds and their fraction, or a CPU and its node.
 pub type Reading = (i64, i64);
 
 /// One of the five functions, and the kernel's answer to the same question.

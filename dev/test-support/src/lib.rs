@@ -1,4 +1,4 @@
-//! What the tests share: oracles, child processes, signals and sandboxes.
+//! Code that the tests share: oracles, child processes, signals and sandboxes.
 
 #![allow(unsafe_code, reason = "libc is called here")]
 #![allow(

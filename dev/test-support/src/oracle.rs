@@ -24,7 +24,7 @@ pub fn clock_getres(id: i32) -> Answer<Timespec> {
     ask([406, libc::SYS_clock_getres], id)
 }
 
-/// Returns the seconds of `CLOCK_REALTIME_COARSE`, which are those of time(2).
+/// Returns the seconds of `CLOCK_REALTIME_COARSE`, which time(2) returns as well.
 pub fn seconds() -> Answer<i64> {
     clock_gettime(libc::CLOCK_REALTIME_COARSE).map(|now| now.tv_sec)
 }

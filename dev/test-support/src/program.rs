@@ -1,5 +1,6 @@
-//! What the compiler at hand makes of the library, for any target that it has `std` for. A function
-//! that lacks the target's libraries, or a tool, records the test as not run and returns `None`.
+//! Programs that the installed compiler makes with the library, for any target for which it has
+//! `std`. A function that lacks the target's libraries, or a tool, records the test as not run and
+//! returns `None`.
 
 use std::env;
 use std::fs;

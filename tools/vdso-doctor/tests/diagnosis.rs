@@ -103,7 +103,7 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
     } else {
         Location::Unknown
     };
-    // What is shown for one CPU of several is no proof of user space.
+    // A count on one of several CPUs does not prove user space.
     let anywhere = if counter {
         Location::Unknown
     } else {
@@ -145,7 +145,7 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
             return;
         };
         assert_eq!(diagnosis.platform.supervisor, None, "{diagnosis}");
-        // A cost is no proof.
+        // A cost proves nothing.
         assert_eq!(diagnosis.location(&Call::USUAL), expected, "{diagnosis}");
         let report = diagnosis.to_string();
         let words: Vec<&str> = report.split_whitespace().collect();

@@ -6,7 +6,7 @@ use super::Clock;
 use crate::thread::Thread;
 use crate::world::MILLI;
 
-/// `clock_gettime(CLOCK_MONOTONIC)`, answered by the vDSO.
+/// `clock_gettime(CLOCK_MONOTONIC)`, answered in the vDSO.
 pub(super) struct Vdso(Rc<Thread>);
 
 impl Clock for Vdso {
@@ -23,7 +23,7 @@ impl Clock for Vdso {
     }
 }
 
-/// What many programs write themselves: the rate of 100 ms, as a floating-point number.
+/// The clock that many programs write themselves: the rate over 100 ms, as a floating-point number.
 pub(super) struct BareCounter {
     thread: Rc<Thread>,
     start: u64,

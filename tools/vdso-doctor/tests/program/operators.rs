@@ -1,4 +1,4 @@
-//! What operators run: the metrics, and the files in `contrib`.
+//! The parts that operators run: the metrics, and the files in `contrib`.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
