@@ -7,9 +7,9 @@
 //! 2. `kernel::probe` asks the kernel whether the 4,096 bytes from there are readable, because
 //!    another part of the program may have unmapped the vDSO.
 //! 3. `mapping` makes a slice of them, and [`Image`](crate::elf::Image) parses it: the program
-//!    headers say that the image has 0x1522 bytes and where its dynamic section is, which says
-//!    where the symbols, the strings and the versions are. All of them lie in the first page, so
-//!    the second one, which has only code, is neither probed nor read.
+//!    headers say that the image has 0x1522 bytes and where its dynamic section is. That section
+//!    says where the symbols, the strings and the versions are. All of them lie in the first page,
+//!    so the second one, which has only code, is neither probed nor read.
 //! 4. `choice::decide` looks each function up. The symbol `__vdso_clock_gettime` of the version
 //!    `LINUX_2.6` has the value 0xaf0, and the image is linked at 0, so the function is at
 //!    0x7ffff7fc5af0.

@@ -156,7 +156,7 @@ fn summary(samples: &Samples) -> Table {
     let mut table = Table::new("peers-summary", HEAD);
     for (row, name) in ROWS {
         let cell = |contender: &&str| match (row, *contender) {
-            (COUNTER, "quanta") => samples.isolated(row, QUANTA[1], 1),
+            (COUNTER, "quanta") => samples.isolated(row, QUANTA[0], 1),
             // The row is compared with the system call of another clock.
             (COUNTER, SYSCALL) => None,
             (_, contender) => samples.isolated(row, contender, 1),
