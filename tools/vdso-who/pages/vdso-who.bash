@@ -23,7 +23,7 @@ _vdso__who() {
 
     case "${cmd}" in
         vdso__who)
-            opts="-p -a -i -d -r -F -o -f -h -V --pid --cgroup --all --no-children --group-by --interval --duration --rate --frequency --exact --debuginfod --folded --json --output --generate --follow-forks --help --version"
+            opts="-p -a -i -d -r -F -o -f -h -V --pid --cgroup --all --no-children --group-by --interval --duration --rate --frequency --exact --debuginfod --folded --json --compare --output --generate --follow-forks --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -74,6 +74,10 @@ _vdso__who() {
                     return 0
                     ;;
                 -r)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --compare)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -6,6 +6,7 @@ unit\t'Those of one systemd unit, container or pod'"
 complete -c vdso-who -s i -l interval -d 'Refresh the table every N seconds until `q` or Ctrl-C' -r
 complete -c vdso-who -s d -l duration -d 'How long to measure [default: until COMMAND exits, otherwise 10 s]' -r
 complete -c vdso-who -s F -s r -l frequency -l rate -d 'Samples for each second of CPU time [default: 499; with more than 8 CPUs fewer, so that all have 4000]' -r
+complete -c vdso-who -l compare -d 'Compare the shares with those of an earlier report of --json' -r -F
 complete -c vdso-who -s o -l output -d 'Write the report to this file; one whose name ends with .svg gets a flame graph' -r -F
 complete -c vdso-who -l generate -d 'Print the manual page (man) or completions (bash, fish, zsh)' -r -f -a "man\t''
 bash\t''

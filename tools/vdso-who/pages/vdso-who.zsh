@@ -29,6 +29,7 @@ unit\:"Those of one systemd unit, container or pod"))' \
 '-r+[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all have 4000\]]:NUMBER:_default' \
 '--frequency=[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all have 4000\]]:NUMBER:_default' \
 '--rate=[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all have 4000\]]:NUMBER:_default' \
+'(-i --interval --exact --folded)--compare=[Compare the shares with those of an earlier report of --json]:FILE:_files' \
 '-o+[Write the report to this file; one whose name ends with .svg gets a flame graph]:FILE:_files' \
 '--output=[Write the report to this file; one whose name ends with .svg gets a flame graph]:FILE:_files' \
 '--generate=[Print the manual page (man) or completions (bash, fish, zsh)]:WHAT:(man bash fish zsh)' \

@@ -15,6 +15,8 @@ Examples:
   vdso-who ./program --option             until the program ends
   vdso-who --exact ./program --option     every read
   vdso-who -p 4711 -o who.svg             a flame graph for a browser
+  vdso-who -p 4711 --json -o before.json  to compare with later:
+  vdso-who -p 4711 --compare before.json  has the change helped?
   vdso-who top                            all processes, each second
   vdso-who --all --group-by unit          which service?
   vdso-who --generate man | man -l -      the manual page
@@ -89,6 +91,9 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Compare the shares with those of an earlier report of --json
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["interval", "exact", "folded"])]
+    pub(crate) compare: Option<PathBuf>,
     /// Write the report to this file; one whose name ends with .svg gets
     /// a flame graph
     #[arg(short, long, value_name = "FILE", verbatim_doc_comment)]
@@ -115,6 +120,10 @@ pub(crate) enum GroupBy {
 /// What is missing if nothing is watched.
 const WHAT_TO_WATCH: &str = "say what to watch: -p PID, a COMMAND, --all, --cgroup DIRECTORY, or \
                              `vdso-who top` (see `vdso-who --help`)";
+
+/// What is wrong with --compare and a flame graph.
+const NO_COMPARISON: &str = "--compare prints a table or JSON, and no flame graph: write to a file \
+                             whose name does not end with .svg (see `vdso-who --help`)";
 
 /// What a command line asks for.
 pub(crate) enum Request {
@@ -143,6 +152,9 @@ impl Arguments {
             Err(help) => Request::Print(help.to_string()),
             Ok(arguments) => match &arguments.generate {
                 Some(page) => Request::Print(pages::text(page).into()),
+                None if arguments.compare.is_some() && arguments.is_svg() => {
+                    Request::Wrong(NO_COMPARISON.into())
+                }
                 None => Request::Measure(arguments.into()),
             },
         }

@@ -46,6 +46,7 @@ use error::Result;
 use interrupt::Interrupt;
 use measurement::Measurement;
 use output::Output;
+use report::Shares;
 use screen::Screen;
 
 fn main() -> ExitCode {
@@ -71,12 +72,19 @@ fn run() -> Result<u8> {
 fn measure(arguments: &Arguments) -> Result<u8> {
     // If the report cannot be written, the command does not run.
     let output = Output::open(arguments)?;
+    let earlier = match &arguments.compare {
+        Some(path) => Some(Shares::read(path)?),
+        None => None,
+    };
     let interrupt = Interrupt::catch()?;
     let screen = Screen::new(arguments, &interrupt);
     let mut measurement = Measurement::open(arguments, &interrupt)?;
     let measured = measurement.run(&screen);
     screen.clear();
-    let report = measured?;
+    let mut report = measured?;
+    if let Some(earlier) = &earlier {
+        report.compare(earlier)?;
+    }
     let written = output.write(&report);
     let status = measurement.wait_for_command()?;
     written?;

@@ -1,5 +1,6 @@
 //! Where a report is written, and in which form.
 
+mod comparison;
 mod folded;
 mod json;
 mod svg;

@@ -1,6 +1,7 @@
 //! The table for people.
 
-use crate::report::{Amounts, Process, Report, Row};
+use super::comparison;
+use crate::report::{Amounts, Comparison, Process, Report, Row};
 use crate::text::{estimate, number, shortened, times, wrapped};
 
 /// The processes of a table, and the callers of each, if there is more than one process.
@@ -15,6 +16,9 @@ const NARROW: usize = 60;
 
 /// Returns the table in lines of so many columns.
 pub(crate) fn text(report: &Report, columns: usize) -> String {
+    if let Some(comparison) = &report.comparison {
+        return comparison_text(report, comparison, columns);
+    }
     let mut table = Table {
         report,
         is_narrow: columns < NARROW,
@@ -37,6 +41,22 @@ pub(crate) fn text(report: &Report, columns: usize) -> String {
         }
     }
     table.lines.join("\n") + "\n"
+}
+
+/// Returns the table with the shares of an earlier report.
+fn comparison_text(report: &Report, compared: &Comparison, columns: usize) -> String {
+    let mut lines = Vec::new();
+    lines.push(wrapped(&verdict(report), columns));
+    lines.push(wrapped(&comparison::verdict(compared), columns));
+    if !compared.processes.is_empty() {
+        let width = columns.saturating_sub(comparison::TITLE.len());
+        lines.push(format!("\n{}process, caller", comparison::TITLE));
+        lines.extend(comparison::rows(compared, width.max(MIN_WIDTH)));
+    }
+    for note in notes(report) {
+        lines.push(format!("\n{}", wrapped(&note, columns)));
+    }
+    lines.join("\n") + "\n"
 }
 
 struct Table<'a> {
@@ -121,7 +141,7 @@ impl Table<'_> {
 }
 
 /// Returns a number, or `-` if it is not known.
-fn cell(value: Option<f64>, format: fn(f64) -> String) -> String {
+pub(super) fn cell(value: Option<f64>, format: fn(f64) -> String) -> String {
     match value {
         Some(value) => format(value),
         None => "-".into(),
@@ -129,7 +149,7 @@ fn cell(value: Option<f64>, format: fn(f64) -> String) -> String {
 }
 
 /// Returns a name that fits, in which a terminal finds nothing to obey.
-fn fitted(text: &str, width: usize) -> String {
+pub(super) fn fitted(text: &str, width: usize) -> String {
     shortened(&text.escape_debug().to_string(), width)
 }
 
@@ -280,7 +300,10 @@ fn notes(report: &Report) -> Vec<String> {
             None => "It has no vDSO, so each clock read is a system call.".into(),
         });
     }
-    notes.push(figures(report));
+    match &report.comparison {
+        Some(compared) => notes.push(comparison::figures(report, compared)),
+        None => notes.push(figures(report)),
+    }
     if report.is_slow() && !report.is_exact() {
         notes.push(
             "That is slow for a read of the clock: `vdso-doctor` says why, and what to do.".into(),

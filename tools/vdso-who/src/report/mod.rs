@@ -1,5 +1,9 @@
 //! What a measurement found out, as data.
 
+#[cfg(test)]
+#[path = "../../tests/unit/comparison.rs"]
+mod compared;
+mod comparison;
 mod figures;
 #[cfg(test)]
 #[path = "../../tests/unit/report.rs"]
@@ -16,8 +20,10 @@ use serde::{Serialize, Serializer};
 use crate::address_space::Frame;
 use crate::arguments::Arguments;
 use crate::clock_read::Clock;
+use crate::error;
 use crate::proc;
 use crate::tally::{Counts, Findings, Group, Key, Unknown};
+pub(crate) use comparison::{Change, Comparison, Shares};
 use figures::{error, share};
 
 /// The processes of a name that have a row each.
@@ -99,6 +105,10 @@ pub(crate) struct Report {
     #[serde(flatten)]
     pub(crate) whole: Amounts,
     pub(crate) processes: Vec<Process>,
+    pub(crate) comparison: Option<Comparison>,
+    /// Whether processes without a read have a row: an earlier report may have reads of them.
+    #[serde(skip)]
+    keeps_all: bool,
     /// Whether processes of one name share a row if there are many, because nothing else was asked
     /// for. A server can start a worker for each query.
     #[serde(skip)]
@@ -166,6 +176,7 @@ impl Report {
             pid,
             name,
             frequency: arguments.frequency(),
+            keeps_all: arguments.compare.is_some(),
             merges: arguments.group_by.is_none(),
             read_ns: figures::read_ns(),
             trap_ns,
@@ -207,7 +218,7 @@ impl Report {
             self.has_others |= self.pid.is_none() || group.has_others(self.pid);
             let process = self.process(key, group);
             let is_shown = process.amounts.records > 0 || group.unknown.foreign > 0;
-            if is_shown || found.reads == 0 {
+            if is_shown || found.reads == 0 || self.keeps_all {
                 self.processes.push(process);
             }
         }
@@ -215,6 +226,12 @@ impl Report {
             (b.amounts.records, &a.name, a.pid).cmp(&(a.amounts.records, &b.name, b.pid))
         });
         self.folded = found.folded();
+    }
+
+    /// Adds the comparison with an earlier report.
+    pub(crate) fn compare(&mut self, earlier: &Shares) -> error::Result<()> {
+        self.comparison = Some(Comparison::new(earlier, self)?);
+        Ok(())
     }
 
     fn count_whole(&mut self, found: &Findings) {

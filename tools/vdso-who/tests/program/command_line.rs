@@ -36,6 +36,8 @@ fn wrong_arguments_are_status_64_and_one_sentence() {
         "--generate=man --all",
         "--interval=1 --json --all",
         "--all --no-children",
+        "--compare=before.json --exact -- true",
+        "--compare=before.json --all -o who.svg",
         "--pid",
     ];
     let mistyped = [
@@ -138,6 +140,14 @@ fn what_is_missing_is_named() {
         ),
         // It has no CPU time to compare the samples with.
         (&["--cgroup=/proc"], "/proc is not a cgroup v2 directory: "),
+        (
+            &["--compare=/nonexistent", "--", "true"],
+            "cannot compare with /nonexistent: No such file",
+        ),
+        (
+            &["--compare=/proc/version", "--", "true"],
+            "cannot compare with /proc/version: it is not one report of `vdso-who --json`: ",
+        ),
         (
             &["--exact", "/nonexistent/program"],
             "cannot run /nonexistent/program: ",
@@ -354,6 +364,27 @@ fn output_that_cannot_be_written_is_status_2_and_an_error() {
         return;
     };
     assert!(!error.contains("ran"), "{error}");
+}
+
+/// Compares a command with itself.
+#[test]
+fn a_report_of_json_can_be_compared_with_a_later_one() {
+    let path = target_tmpdir().join("before.json");
+    let path = path.to_str().unwrap();
+    let Some((status, _, error)) = run(&["--json", "-o", path, "--", "true"]) else {
+        return;
+    };
+    assert_eq!((status, &*error), (Some(0), ""));
+    let compare = format!("--compare={path}");
+    let Some((_, report)) = report(who(&["--json", &compare, "--", "true"]).output()) else {
+        return;
+    };
+    assert!(report["comparison"]["processes"].is_array(), "{report:#}");
+    let Some((status, out, error)) = run(&[&compare, "--", "true"]) else {
+        return;
+    };
+    assert_eq!((status, &*error), (Some(0), ""), "{out}");
+    assert!(out.contains("In the earlier report") && fits(&out), "{out}");
 }
 
 /// Sends signals to a guarded command, which gets all but those of breakpoints of the vDSO.

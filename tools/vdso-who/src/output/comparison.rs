@@ -1,0 +1,81 @@
+//! The table of a comparison with an earlier report.
+
+use super::table::{cell, fitted};
+use crate::report::{Change, Comparison, Report};
+use crate::text::number;
+
+pub(super) const TITLE: &str = "  before     +-     now     +-   change  ";
+
+/// The most processes of a table, and the most callers of each.
+const MOST_PROCESSES: usize = 20;
+const MOST_CALLERS: usize = 10;
+
+/// Returns the sentence about all that was watched.
+pub(super) fn verdict(comparison: &Comparison) -> String {
+    let whole = &comparison.whole;
+    let (Some(before), Some(error)) = (whole.before_percent, whole.before_percent_error) else {
+        return "In the earlier report, no share is known.".into();
+    };
+    let before = format!(
+        "In the earlier report it was {} % +-{} %",
+        number(before),
+        number(error)
+    );
+    match whole.exceeds_errors {
+        Some(true) => format!("{before}: the difference exceeds both errors."),
+        Some(false) => format!("{before}: the difference does not exceed both errors."),
+        None => format!("{before}."),
+    }
+}
+
+/// Returns what the columns mean.
+pub(super) fn figures(report: &Report, comparison: &Comparison) -> String {
+    let mut note = format!(
+        "{} samples, {:.2} s of CPU time in {:.1} s. `before`, `now`: share of the CPU time of the processes of that \
+         name; `+-`: 95 % confidence interval; `change`: percentage points, or `~` if both errors together can \
+         explain the difference; `-`: not known, because a report does not have the process or its share.",
+        report.samples, report.cpu_seconds, report.seconds
+    );
+    if !comparison.is_same_measure {
+        note += " One of the reports has shares of all CPU time, and the other one has shares of the CPU time in \
+                 user space, so they cannot be compared: run both as root, or neither.";
+    }
+    note
+}
+
+/// Returns a line for each process and caller, with names of so many columns.
+pub(super) fn rows(comparison: &Comparison, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for process in comparison.processes.iter().take(MOST_PROCESSES) {
+        lines.push(line(process.change, &process.name, width));
+        for caller in process.callers.iter().take(MOST_CALLERS) {
+            lines.push(line(
+                caller.change,
+                &format!("  {}", caller.function),
+                width,
+            ));
+            if let Some(called_by) = &caller.called_by {
+                let indent = TITLE.len();
+                let name = fitted(&format!("    in {called_by}"), width);
+                lines.push(format!("{:indent$}{name}", ""));
+            }
+        }
+    }
+    lines
+}
+
+fn line(change: Change, name: &str, width: usize) -> String {
+    let difference = match (change.exceeds_errors, change.difference()) {
+        (Some(true), Some(difference)) => format!("{difference:+.2}"),
+        (Some(false), _) => "~".into(),
+        _ => "-".into(),
+    };
+    format!(
+        "{:>8} {:>6} {:>7} {:>6} {difference:>8}  {}",
+        cell(change.before_percent, number),
+        cell(change.before_percent_error, number),
+        cell(change.percent, number),
+        cell(change.percent_error, number),
+        fitted(name, width)
+    )
+}

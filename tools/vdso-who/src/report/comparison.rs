@@ -1,0 +1,296 @@
+//! The comparison with an earlier report.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::Report;
+use super::figures::{error, share};
+use crate::error::{Error, Result};
+
+/// What a comparison needs of a report of `--json`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Shares {
+    format: u32,
+    method: String,
+    system_wide: bool,
+    #[serde(flatten)]
+    whole: Amounts,
+    processes: Vec<ProcessAmounts>,
+}
+
+/// The samples of processes, and those of them in clock reads.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+struct Amounts {
+    samples: u64,
+    records: u64,
+    /// None if no share is known.
+    percent_error: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ProcessAmounts {
+    name: String,
+    #[serde(flatten)]
+    all: Amounts,
+    callers: Vec<CallerAmounts>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CallerAmounts {
+    function: String,
+    called_by: Option<Function>,
+    records: u64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Function {
+    function: String,
+}
+
+/// The shares of two reports.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Comparison {
+    /// Whether both reports are of the same time: of all CPU time, or of that in user space.
+    #[serde(skip)]
+    pub(crate) is_same_measure: bool,
+    #[serde(flatten)]
+    pub(crate) whole: Change,
+    pub(crate) processes: Vec<ProcessChange>,
+}
+
+/// The processes of one name in two reports.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ProcessChange {
+    pub(crate) name: String,
+    #[serde(flatten)]
+    pub(crate) change: Change,
+    pub(crate) callers: Vec<CallerChange>,
+}
+
+/// A caller in two reports.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct CallerChange {
+    pub(crate) function: String,
+    pub(crate) called_by: Option<String>,
+    #[serde(flatten)]
+    pub(crate) change: Change,
+}
+
+/// A share in two reports. One that a report does not have is not known.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Change {
+    pub(crate) before_percent: Option<f64>,
+    pub(crate) before_percent_error: Option<f64>,
+    pub(crate) percent: Option<f64>,
+    pub(crate) percent_error: Option<f64>,
+    /// Whether the difference is larger than both errors together. None if one of the shares is not
+    /// known, or if the reports do not measure the same.
+    pub(crate) exceeds_errors: Option<bool>,
+}
+
+/// A share and its error, in percent.
+#[derive(Clone, Copy, Debug)]
+struct Percent {
+    share: f64,
+    error: f64,
+}
+
+/// The processes of one name, which are one row: another run has other process ids.
+#[derive(Debug, Default)]
+struct Merged {
+    samples: u64,
+    records: u64,
+    /// The samples for which the errors allow beyond chance, such as those of system calls that are
+    /// not known. None if no share is known.
+    unknown: Option<f64>,
+    callers: BTreeMap<Caller, u64>,
+}
+
+/// A function and its caller. The lines are left out, because they differ between two builds.
+type Caller = (String, Option<String>);
+
+impl Shares {
+    /// Reads an earlier report of `--json`.
+    ///
+    /// # Errors
+    /// If the file has no report whose shares can be compared.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|error| not_read(path, &error))?;
+        let shares: Self = serde_json::from_reader(BufReader::new(file)).map_err(|error| {
+            let reason = format!("it is not one report of `vdso-who --json`: {error}");
+            not_read(path, &reason)
+        })?;
+        if shares.format != 1 {
+            return Err(not_read(path, &"a newer vdso-who wrote it"));
+        }
+        if shares.method != "sampled" {
+            let reason = "it has counted reads and no shares; measure without --exact";
+            return Err(not_read(path, &reason));
+        }
+        Ok(shares)
+    }
+
+    /// Returns what a report says, as if it had been written and read.
+    fn of(report: &Report) -> Result<Self> {
+        Ok(serde_json::from_value(serde_json::to_value(report)?)?)
+    }
+
+    /// Returns the processes by name.
+    fn merged(&self) -> BTreeMap<&str, Merged> {
+        let mut names = BTreeMap::<_, Merged>::new();
+        for process in &self.processes {
+            let first = Merged {
+                unknown: Some(0.0),
+                ..Merged::default()
+            };
+            let merged = names.entry(process.name.as_str()).or_insert(first);
+            merged.add(process);
+        }
+        names
+    }
+}
+
+impl Merged {
+    fn add(&mut self, process: &ProcessAmounts) {
+        let Amounts {
+            samples,
+            records,
+            percent_error,
+        } = process.all;
+        self.samples += samples;
+        self.records += records;
+        self.unknown = match (self.unknown, percent_error) {
+            (Some(unknown), Some(percent)) => {
+                let beyond_chance = percent / 100.0 - error(records, samples);
+                Some(unknown + beyond_chance.max(0.0) * samples as f64)
+            }
+            _ => None,
+        };
+        for caller in &process.callers {
+            let called_by = caller.called_by.as_ref();
+            let key = (
+                caller.function.clone(),
+                called_by.map(|frame| frame.function.clone()),
+            );
+            *self.callers.entry(key).or_default() += caller.records;
+        }
+    }
+
+    fn percent(&self) -> Option<Percent> {
+        self.percent_of(self.records)
+    }
+
+    /// Returns the share of a caller, which is 0 if it has no records.
+    fn percent_of_caller(&self, caller: &Caller) -> Option<Percent> {
+        self.percent_of(self.callers.get(caller).copied().unwrap_or(0))
+    }
+
+    fn percent_of(&self, records: u64) -> Option<Percent> {
+        let beyond_chance = self.unknown? / self.samples.max(1) as f64;
+        let error = error(records, self.samples) + beyond_chance;
+        Some(Percent {
+            share: 100.0 * share(records, self.samples),
+            error: 100.0 * error.min(1.0),
+        })
+    }
+}
+
+impl Amounts {
+    fn percent(self) -> Option<Percent> {
+        let error = self.percent_error?;
+        Some(Percent {
+            share: 100.0 * share(self.records, self.samples),
+            error,
+        })
+    }
+}
+
+impl Change {
+    fn new(before: Option<Percent>, now: Option<Percent>, is_same_measure: bool) -> Self {
+        let mut change = Self {
+            before_percent: before.map(|percent| percent.share),
+            before_percent_error: before.map(|percent| percent.error),
+            percent: now.map(|percent| percent.share),
+            percent_error: now.map(|percent| percent.error),
+            ..Self::default()
+        };
+        if let (Some(before), Some(now), true) = (before, now, is_same_measure) {
+            let difference = (now.share - before.share).abs();
+            change.exceeds_errors = Some(difference > now.error + before.error);
+        }
+        change
+    }
+
+    /// Returns by how many percentage points the share changed.
+    pub(crate) fn difference(&self) -> Option<f64> {
+        Some(self.percent? - self.before_percent?)
+    }
+
+    /// Returns the larger one of both shares.
+    fn larger(&self) -> f64 {
+        let before = self.before_percent.unwrap_or(0.0);
+        before.max(self.percent.unwrap_or(0.0))
+    }
+}
+
+impl Comparison {
+    /// Compares a report with an earlier one.
+    pub(super) fn new(earlier: &Shares, report: &Report) -> Result<Self> {
+        let now = Shares::of(report)?;
+        let is_same_measure = earlier.system_wide == now.system_wide;
+        let whole = Change::new(
+            earlier.whole.percent(),
+            now.whole.percent(),
+            is_same_measure,
+        );
+        let before = earlier.merged();
+        let now = now.merged();
+        let names: BTreeSet<_> = before.keys().chain(now.keys()).collect();
+        let mut processes = Vec::new();
+        for name in names {
+            let before = before.get(name);
+            let now = now.get(name);
+            let mut callers = Vec::new();
+            let known = [before, now].into_iter().flatten();
+            let keys: BTreeSet<_> = known.flat_map(|merged| merged.callers.keys()).collect();
+            for caller in keys {
+                callers.push(CallerChange {
+                    function: caller.0.clone(),
+                    called_by: caller.1.clone(),
+                    change: Change::new(
+                        before.and_then(|merged| merged.percent_of_caller(caller)),
+                        now.and_then(|merged| merged.percent_of_caller(caller)),
+                        is_same_measure,
+                    ),
+                });
+            }
+            callers.sort_by(|a, b| b.change.larger().total_cmp(&a.change.larger()));
+            processes.push(ProcessChange {
+                name: (*name).to_owned(),
+                change: Change::new(
+                    before.and_then(Merged::percent),
+                    now.and_then(Merged::percent),
+                    is_same_measure,
+                ),
+                callers,
+            });
+        }
+        // Most processes of a host read no clock.
+        processes.retain(|process| process.change.larger() > 0.0);
+        processes.sort_by(|a, b| b.change.larger().total_cmp(&a.change.larger()));
+        Ok(Self {
+            is_same_measure,
+            whole,
+            processes,
+        })
+    }
+}
+
+fn not_read(path: &Path, reason: &dyn Display) -> Error {
+    format!("cannot compare with {}: {reason}", path.display()).into()
+}
