@@ -127,13 +127,13 @@ impl fmt::Display for Cause {
 
 /// Explains what a read of this clock by [`clock_gettime`](crate::clock_gettime()) costs.
 ///
-/// It replaces a list of clock sources' names, which is wrong somewhere: `kvm-clock` and `xen` are
-/// fast on one host and slow on another, and `arch_sys_counter` is arm's `tsc`. The cost is
-/// measured ([`read_cost`]), and a name only explains it.
+/// It replaces a list of clock sources' names, because no such list is right everywhere:
+/// `kvm-clock` and `xen` are fast on one host and slow on another, and `arch_sys_counter` is arm's
+/// counterpart of `tsc`. The cost is measured ([`read_cost`]), and the name only explains it.
 ///
 /// The answer holds for this moment. The call takes some microseconds, makes at most 32 system
 /// calls clock_gettime(2), and reads two files of /sys if reads enter the kernel. So call it before
-/// a sandbox.
+/// the program enters a sandbox.
 ///
 /// # Examples
 ///
@@ -169,7 +169,7 @@ pub fn explain(clock: ClockId) -> Cause {
     facts.cause()
 }
 
-/// What a cause follows from.
+/// The facts from which the cause is determined.
 struct Facts<'a> {
     clock: ClockId,
     cost: ReadCost,
@@ -201,7 +201,7 @@ impl Facts<'_> {
     }
 }
 
-/// Returns whether no kernel's vDSO reads this clock.
+/// Returns whether this clock is one that no kernel's vDSO reads.
 fn is_in_no_vdso(clock: ClockId) -> bool {
     let clocks = [
         ClockId::PROCESS_CPUTIME,
@@ -324,8 +324,8 @@ mod tests {
         facts.cause()
     }
 
-    /// Machines on which the check of a database was wrong, or asked for a measurement of 50 ms. A
-    /// clock source by itself is never slow: its name explains what was measured.
+    /// Tests machines on which a database's check was wrong, or needed a measurement of 50 ms. A
+    /// clock source is never slow by its name alone: the name explains what was measured.
     #[test]
     fn a_cheap_read_is_fine_on_each_machine_and_a_slow_one_has_its_cause() {
         use Cause::{ClockSource, CounterDistrusted, Unexplained};

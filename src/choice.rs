@@ -82,10 +82,10 @@ pub enum FallbackReason {
     /// (arch/arm/kernel/vdso.c, `vdso_nullpatch_one`). Kernels before 5.8 left out
     /// `__vdso_clock_gettime64`, which then returns garbage, so no such image is trusted.
     BlankedNames,
-    /// The image has another `p_vaddr` than 0, so this function of it is not used.
+    /// The image has a `p_vaddr` other than 0, so this function of the image is not used.
     ///
-    /// QEMU relocates its own image, whose getcpu is wrong. Others are prelinked: gVisor's, and
-    /// those of x86_64 kernels before 3.14.
+    /// QEMU relocates its own image, whose getcpu is wrong. Other images are prelinked: gVisor's,
+    /// and the images of x86_64 kernels before 3.14.
     NonzeroLoadAddress,
 }
 
@@ -117,7 +117,7 @@ impl FallbackReason {
 #[non_exhaustive]
 pub enum LocateError {
     /// The auxiliary vector has no `AT_SYSINFO_EHDR`, or its value is 0. Without the feature
-    /// `libc`, a sandbox may have denied to read the vector.
+    /// `libc`, it is also possible that a sandbox denied reading the vector.
     Absent,
     /// `AT_SYSINFO_EHDR` points to unreadable memory: the vDSO was unmapped or moved.
     Unmapped,

@@ -31,8 +31,8 @@ use core::num::NonZeroU16;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Errno(NonZeroU16);
 
-/// Returns the number of an error. A target without a table here may have numbers of its own (mips,
-/// sparc, alpha and parisc do), which libc knows.
+/// Returns the number of an error. A target without a table here can have numbers of its own, as
+/// mips, sparc, alpha and parisc do. For these, libc's constants are used.
 #[cfg(all(vdso_time_libc_fallback, vdso_time_linux))]
 macro_rules! number {
     ($NAME:ident, $number:literal) => {
@@ -58,7 +58,7 @@ macro_rules! errors {
 }
 
 // The errors that a clock call, a sandbox, a clock's driver or this crate is known to return. The
-// numbers are those of include/uapi/asm-generic/errno.h.
+// numbers are from include/uapi/asm-generic/errno.h.
 errors! {
     /// Operation not permitted: a sandbox denied the call.
     EPERM = 1;
@@ -92,7 +92,8 @@ errors! {
     ENOTTY = 25;
     /// Numerical result out of range.
     ERANGE = 34;
-    /// Function not implemented: the kernel has no such system call, or a sandbox answers as if.
+    /// Function not implemented: the kernel has no such system call, or a sandbox answers as if it
+    /// had none.
     ENOSYS = 38;
     /// Value too large: the time does not fit in the target type, or it is after January 2038 and
     /// only 32-bit calls answer.

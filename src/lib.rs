@@ -25,21 +25,21 @@
 //! | the time of a clock of your own, in tests | [`MonotonicClock`], [`WallClock`] |
 //! | a clock that is chosen at run time | [`InstantSource`], [`SystemTimeSource`] |
 //!
-//! [`routes()`] reports whether the vDSO answers, and why not. [`warm_up()`] makes the first call
-//! before a sandbox. [`vdso`] and [`elf`] give access to the image itself.
+//! [`routes()`] reports for each function whether the vDSO answers and, if not, why. [`warm_up()`]
+//! prepares for a sandbox. [`vdso`] and [`elf`] give access to the image itself.
 //!
 //! # Errors and panics
 //!
 //! A read of a clock that the kernel has fails only if the vDSO cannot answer and a sandbox denies
 //! the system call. On 32-bit Android, and if the kernel has only 32-bit calls, a wall clock also
 //! fails after January 2038. Then `now()` and `elapsed()` panic, as std's do;
-//! [`Instant::try_now()`] returns the error, and [`time()`] -1.
+//! [`Instant::try_now()`] returns the error, and [`time()`] returns -1.
 //!
 //! # Features
 //!
 //! | feature | default | what it does |
 //! |---|---|---|
-//! | `libc` | yes | finds the vDSO by getauxval(3); without it the crate needs no libc (1) |
+//! | `libc` | yes | finds the vDSO with getauxval(3); without it, the crate needs no libc (1) |
 //! | `std` | no | conversions with std's times, [`io::Error`], [`BorrowedFd`]; other systems |
 //!
 //! (1) Except on platforms where calls go through libc, as listed below.
@@ -47,17 +47,18 @@
 //! # Platforms
 //!
 //! Linux and Android on x86_64, i686, aarch64, arm, riscv64, s390x, loongarch64 and powerpc64le
-//! call the vDSO. On powerpc64le system calls go through libc, on other architectures all calls.
+//! call the vDSO. On powerpc64le, system calls go through libc. On other architectures, all calls
+//! go through libc.
 //!
-//! On other systems (macOS, Windows, WASI and more) the feature `std` makes the same functions
-//! answer by std's clocks, so a library can depend on this crate without a condition.
-//! `clock_gettime` returns `EINVAL` for a clock that std lacks; `clock_getres` and `getcpu` return
-//! `ENOSYS`, and so does every read on wasm32-unknown-unknown. `vdso`, `syscall`,
-//! `read_cost`, `explain` and the types of clocks that std lacks are for Linux.
+//! On other systems (macOS, Windows, WASI and more) the same functions read std's clocks if the
+//! feature `std` is on, so a library can depend on this crate without a condition. `clock_gettime`
+//! returns `EINVAL` for a clock that std lacks. `clock_getres` and `getcpu` return `ENOSYS`, and so
+//! does every read on wasm32-unknown-unknown. `vdso`, `syscall`, `read_cost`, `explain` and the
+//! types of clocks that std lacks are for Linux.
 //!
-//! Without `std`, and on targets without an operating system, there is no clock to read. The types
-//! and traits are there: a library that takes its time from its caller uses [`Instant`] with a
-//! [`MonotonicClock`] of its own.
+//! Without `std`, and on targets without an operating system, the crate cannot read a clock. But
+//! the types and traits exist: a library that takes its time from its caller uses [`Instant`] with
+//! a [`MonotonicClock`] of its own.
 //!
 //! [`vdso-time-counter`]: https://docs.rs/vdso-time-counter
 //! [`io::Error`]: https://doc.rust-lang.org/std/io/struct.Error.html
@@ -65,7 +66,7 @@
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// The conditions of build.rs mean nothing to a reader: docs.rs shows the systems instead.
+// The conditions of build.rs mean nothing to a reader, so docs.rs shows the systems instead.
 #![cfg_attr(
     docsrs,
     doc(auto_cfg(hide(vdso_time_clock, vdso_time_libc_fallback, vdso_time_linux)))
@@ -126,7 +127,7 @@ pub use {
     read_cost::{ReadCost, read_cost},
 };
 
-/// The same functions by system calls.
+/// The same functions, with system calls instead of the vDSO.
 ///
 /// `try_time` and `gettimeofday` make the system call clock_gettime(2) on architectures whose own
 /// calls are missing or end in January 2038. On i386 a call enters the kernel through the vDSO's

@@ -1,4 +1,4 @@
-//! [`read_cost`]: a quick timing test of what a read of a clock costs.
+//! [`read_cost`]: a quick timing test of the cost of a clock read.
 
 #![forbid(unsafe_code)]
 
@@ -7,7 +7,7 @@ use crate::routes::Route;
 use crate::sys::{calls, routes, syscall};
 use crate::types::ClockId;
 
-/// What a read of a clock costs, as [`read_cost`] measures it.
+/// The cost of a read of a clock, as [`read_cost`] measures it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReadCost {
@@ -17,16 +17,17 @@ pub enum ReadCost {
     /// A read takes about as long as a system call: [`routes`](crate::routes()) names no vDSO
     /// function, or the vDSO enters the kernel, or each read of the counter is trapped.
     SystemCall,
-    /// The times say neither, `CLOCK_MONOTONIC` is too coarse, the clock cannot be read or does not
-    /// exist, or this build calls libc (docs/ABI.md).
+    /// The measurement is inconclusive, `CLOCK_MONOTONIC` is too coarse, the clock cannot be read
+    /// or does not exist, or this build calls libc (docs/ABI.md).
     Unknown,
 }
 
 /// Measures what a read of this clock by [`clock_gettime`](crate::clock_gettime()) costs.
 ///
-/// The answer is a cost and not where the clock is read: a vDSO function may enter the kernel, as
-/// it does if the kernel's clock source is hpet. For a CPU-time clock, which only the kernel knows,
-/// it is [`SystemCall`](ReadCost::SystemCall) without a measurement.
+/// The answer says what a read costs, and not which function reads the clock: a vDSO function can
+/// enter the kernel, as it does if the kernel's clock source is hpet. For a CPU-time clock, which
+/// only the kernel can read, the answer is [`SystemCall`](ReadCost::SystemCall) without a
+/// measurement.
 ///
 /// The answer holds for this moment. It is a timing test, so an interrupt or an emulator can
 /// mislead it; the package `vdso-doctor` has a proof. The call takes some microseconds and makes at
@@ -68,7 +69,7 @@ pub fn read_cost(clock: ClockId) -> ReadCost {
 /// 4 x 3 + 1 reads, each at most one system call.
 const TRIES: usize = 3;
 
-/// How long a read of each kind took, and in addition one of the clock that measures.
+/// The times that a read of each kind took, each with a read of the clock that measures.
 #[derive(Clone, Copy, Default)]
 struct Try {
     kernel: u64,
@@ -115,12 +116,13 @@ fn measure(
 
 /// Returns what the times show.
 ///
-/// Each contains a read of the clock that measures, usually through the vDSO as well. If a read
-/// through the vDSO takes 20 ns and a system call 200 ns, 40 ns are compared with 220 ns; 30 ns are
-/// two thirds of 45 ns, and 60 ns are compared with 75 ns: a quarter more. What the clock's own
-/// read takes is not estimated, because if both enter the kernel, both times are equally long.
+/// Each time contains a read of the clock that measures, which usually goes through the vDSO as
+/// well. If a read through the vDSO takes 20 ns and a system call 200 ns, 40 ns are compared with
+/// 220 ns. At the limit, a read of 30 ns is two thirds of a system call of 45 ns, and 60 ns are
+/// compared with 75 ns: a quarter more. The cost of the clock's own read is not estimated, because
+/// if both reads enter the kernel, both times are equally long.
 fn verdict(tries: &[Try; TRIES]) -> ReadCost {
-    // An interrupt only adds, so the shortest of all tries counts.
+    // An interrupt only adds time, so the shortest of all tries counts.
     let mut kernel = u64::MAX;
     let mut vdso = u64::MAX;
     for tried in tries {

@@ -1,4 +1,4 @@
-//! What answers each function, as the public API reports it.
+//! The route of each function: what answers it, as the public API reports it.
 
 #![forbid(unsafe_code)]
 
@@ -8,7 +8,7 @@ use crate::arch::{ALL, Abi, Entry};
 use crate::choice::{Choice, FallbackReason, Outcome, decide, is_called};
 use crate::elf::Image;
 
-/// What answers a function.
+/// The code that answers a function: the vDSO, a system call, libc or std.
 ///
 /// # Examples
 ///
@@ -52,19 +52,19 @@ pub enum Route {
     Std,
 }
 
-/// What answers each function.
+/// The route of each public function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Routes {
-    /// What answers [`time`](crate::time()).
+    /// The route of [`time`](crate::time()).
     pub time: Route,
-    /// What answers [`gettimeofday`](crate::gettimeofday()).
+    /// The route of [`gettimeofday`](crate::gettimeofday()).
     pub gettimeofday: Route,
-    /// What answers [`clock_gettime`](crate::clock_gettime()).
+    /// The route of [`clock_gettime`](crate::clock_gettime()).
     pub clock_gettime: Route,
-    /// What answers [`clock_getres`](crate::clock_getres()).
+    /// The route of [`clock_getres`](crate::clock_getres()).
     pub clock_getres: Route,
-    /// What answers [`getcpu`](crate::getcpu()).
+    /// The route of [`getcpu`](crate::getcpu()).
     pub getcpu: Route,
 }
 

@@ -16,23 +16,23 @@ pub struct Abi {
     pub class: u8,
     /// The version of its vDSO's symbols, except of `kernel_entry`.
     pub version: &'static str,
-    /// `time(2)`; where no function has its shape, `clock_gettime` answers.
+    /// `time(2)`. Where no symbol or system call has its shape, `clock_gettime` answers.
     pub time: Entry,
     pub gettimeofday: Entry,
     pub clock_gettime: Entry,
     pub clock_getres: Entry,
     pub getcpu: Entry,
-    /// The symbol that enters the kernel, and its version.
+    /// The symbol of the function that enters the kernel, and the symbol's version.
     pub kernel_entry: Option<(&'static str, &'static str)>,
     /// The system calls that find and probe the image.
     pub discovery: Discovery,
 }
 
-/// What can answer one function: symbols of the vDSO, then system calls.
+/// The candidates that can answer one function: symbols of the vDSO, then system calls.
 #[derive(Debug)]
 pub struct Entry {
-    /// Symbols of the vDSO, best first. The first one that the image has is used. Each has another
-    /// shape, so a shape names a candidate.
+    /// Symbols of the vDSO, best first. The first one that the image has is used. No two of them
+    /// have the same shape, so a shape identifies a candidate.
     pub candidates: &'static [Candidate],
     /// System calls, best first.
     pub syscalls: &'static [Syscall],
@@ -70,8 +70,8 @@ pub struct Discovery {
 
 /// A C signature.
 ///
-/// A function can be answered by a call of another shape: `gettimeofday()` by `clock_gettime` for
-/// `CLOCK_REALTIME`, `time()` by that for `CLOCK_REALTIME_COARSE`.
+/// A call of another shape can answer a function: `clock_gettime` for `CLOCK_REALTIME` answers
+/// `gettimeofday()`, and `clock_gettime` for `CLOCK_REALTIME_COARSE` answers `time()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shape {
@@ -133,10 +133,10 @@ pub(crate) const fn entry(candidates: &'static [Candidate], syscalls: &'static [
 ///
 /// Android has no row with 64-bit times. Its seccomp filter kills a process for a system call that
 /// its libc does not make, and on 32-bit Android before 11 that is every 64-bit call (bionic,
-/// libc/seccomp). The 64-bit symbols make such a call, too, for a clock that they cannot read. We
-/// tried the 64-bit rows after the others there, so that times after January 2038 work. That took
-/// two passes over every list, in five places, so such a program gets `EOVERFLOW` instead. The cfg
-/// makes these tables for tests on Linux.
+/// libc/seccomp). The 64-bit symbols make such a call as well, for a clock that they cannot read.
+/// We tried the 64-bit rows after the others there, so that times after January 2038 work. That
+/// took two passes over every list, in five functions, so such a program gets `EOVERFLOW` instead.
+/// The cfg also selects these tables in tests on Linux.
 pub(crate) const fn entry32(
     candidates: &'static [Candidate],
     syscalls: &'static [Syscall],
@@ -149,7 +149,8 @@ pub(crate) const fn entry32(
 }
 
 impl Entry {
-    /// Returns whether every candidate has this shape. The compiler removes the code for others.
+    /// Returns whether every candidate has this shape. If so, the compiler removes the code for the
+    /// other shapes.
     pub(crate) const fn has_only(&self, shape: Shape) -> bool {
         let mut candidates = self.candidates;
         while let [candidate, rest @ ..] = candidates {

@@ -1,7 +1,7 @@
 //! The differences between the architectures.
 //!
-//! The tables are data, so every host has those of all architectures. `native` has the system call,
-//! which is assembly, of the architecture that this build is for.
+//! The tables are data, so a build for any host contains the tables of all architectures. `native`
+//! makes the system call, in assembly, for the architecture of this build only.
 
 #![allow(unsafe_code, reason = "the system call is assembly")]
 #![allow(missing_docs, reason = "not part of the API")]

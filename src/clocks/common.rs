@@ -1,18 +1,18 @@
-//! What `Instant` and `SystemTime` have in common, as a macro, because they share no trait.
+//! The common part of `Instant` and `SystemTime`: a macro, because they share no trait.
 //!
-//! `now` and `try_now` are not in it, nor in one for the four traits. rustc shows a function that a
-//! macro made with the macro and each invocation around it, 25 lines for `Instant::now`, and its
-//! path as `clocks::common::<impl Instant>::now`.
+//! `now` and `try_now` are not part of it, and no macro defines the four traits. In an error, rustc
+//! shows a function that a macro made together with the macro and each invocation around it, 25
+//! lines for `Instant::now`, and prints its path as `clocks::common::<impl Instant>::now`.
 
 use core::any::type_name;
 
 use crate::errno::Errno;
 
-/// Implements what the times of every clock have: arithmetic, conversions, and the traits of std's
+/// Implements what the times of all clocks need: arithmetic, conversions, and the traits of std's
 /// types.
 ///
-/// The type has the fields `time` and `clock`. The type of `time` has methods of the same names as
-/// those that call it here.
+/// The type has the fields `time` and `clock`. The type of `time` has methods with the same names
+/// as the methods here that call them.
 macro_rules! time_of_a_clock {
     ($Time:ident of $Inner:ident, $Nanos:ident, $Scale:ident, $clock:literal) => {
         impl $Time {
@@ -24,7 +24,7 @@ macro_rules! time_of_a_clock {
             ///
             /// # Panics
             ///
-            /// Where `from_clock_nanos` does. Every number fits in an `Instant`.
+            /// If `from_clock_nanos` panics. Every number fits in an `Instant`.
             #[inline]
             #[must_use]
             #[track_caller]
@@ -80,7 +80,7 @@ macro_rules! time_of_a_clock {
 
             /// Returns the time this much later, or the latest time that fits.
             ///
-            /// So a time-out of `Duration::MAX` needs no case of its own.
+            /// So a time-out of `Duration::MAX` is not a special case.
             #[inline]
             #[must_use]
             pub const fn saturating_add(&self, duration: Duration) -> Self {
@@ -146,7 +146,7 @@ macro_rules! time_of_a_clock {
 
         operators!([C] $Time<C>, "instant");
 
-        // Not derived, because a derive would require each trait of `C` too.
+        // Not derived, because a derive would require that `C` has each trait as well.
 
         impl<C> Clone for $Time<C> {
             #[inline]

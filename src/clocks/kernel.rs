@@ -18,11 +18,12 @@ use crate::sys::calls;
 #[cfg(vdso_time_clock)]
 use crate::types::ClockId;
 
-/// Defines clocks, and their reads where there is a clock to read.
+/// Defines clocks and, on targets that can read a clock, their reads.
 ///
-/// Each is a struct of its own, with the trait of its type and of its value, the type of its times
-/// and its id. The reads stand beside the struct and are not made of another macro, because rustc
-/// prints their path and each macro in between in the errors of a user's program.
+/// Each clock is a struct of its own. The arguments name the trait of its type, the trait of its
+/// value, the type of its times, and its id. The reads are defined beside the struct and not
+/// through another macro, because rustc prints their path, and each macro on the way, in the errors
+/// of a user's program.
 macro_rules! clocks {
     ($(
         $(#[$attribute:meta])*
@@ -54,7 +55,7 @@ macro_rules! clocks {
             ///
             /// # Errors
             ///
-            /// Those of [`clock_gettime`](crate::clock_gettime).
+            /// The errors of [`clock_gettime`](crate::clock_gettime).
             #[inline]
             pub fn try_now() -> Result<$Time<Self>, Errno> {
                 calls::clock_gettime(ClockId::$ID).map($Time::from_kernel)
@@ -118,7 +119,7 @@ clocks! {
     /// suspended.
     pub struct MonotonicRaw: MonotonicClock, InstantSource, Instant = MONOTONIC_RAW;
 
-    /// `CLOCK_BOOTTIME`: `CLOCK_MONOTONIC` that also counts while the system is suspended.
+    /// `CLOCK_BOOTTIME`: like `CLOCK_MONOTONIC`, but it also counts while the system is suspended.
     pub struct Boottime: MonotonicClock, InstantSource, Instant = BOOTTIME;
 
     /// `CLOCK_PROCESS_CPUTIME_ID`: the CPU time that all threads of this process used.
@@ -149,7 +150,7 @@ clocks! {
     /// std::thread::spawn(move || println!("{used:?}")).join().unwrap();
     /// ```
     ///
-    /// The value is `ThreadCpuTime::default()`.
+    /// As a value, the clock is `ThreadCpuTime::default()`.
     pub struct ThreadCpuTime(PhantomData<*const ()>):
         MonotonicClock, InstantSource, Instant = THREAD_CPUTIME;
 

@@ -1,12 +1,12 @@
 //! Times whose type names their clock.
 //!
 //! Comparing or subtracting times of two clocks does not compile. The types and traits exist on
-//! every target, `now` where there is a clock to read.
+//! every target, and `now` exists on targets that can read a clock.
 //!
 //! `Instant::now` and `SystemTime::UNIX_EPOCH` exist for the default clock only. Rust does not use
 //! a default type parameter for inference, so `Instant::now()` compiles only if one clock has it.
 //! Other clocks have `now` on their own type: `Boottime::now()`. For the same reason `from_nanos`
-//! is a function of the default clock, and `from_clock_nanos` one of any clock.
+//! is a function of the default clock, and `from_clock_nanos` is a function of any clock.
 
 #![forbid(unsafe_code)]
 

@@ -22,8 +22,8 @@ use crate::types::{Timespec, operators};
 /// zero, and `+` and `-` panic beyond that.
 ///
 /// The feature `std` converts it to std's type, for a function that takes a deadline:
-/// `std::time::Instant::from(instant)`. `Instant::try_from` is the way back. tokio's type is made
-/// of std's: `tokio::time::Instant::from_std(instant.into())`.
+/// `std::time::Instant::from(instant)`. `Instant::try_from` converts back. tokio's type is made
+/// from std's: `tokio::time::Instant::from_std(instant.into())`.
 ///
 /// # Examples
 ///
@@ -41,7 +41,8 @@ use crate::types::{Timespec, operators};
 /// # Ok::<(), vdso_time::Errno>(())
 /// ```
 ///
-/// A [`Duration`] has the seconds as a floating-point number, even since the clock's zero:
+/// A [`Duration`] gives the seconds as a floating-point number. This also works for the time since
+/// the clock's zero:
 ///
 /// ```
 /// use vdso_time::Instant;
@@ -50,8 +51,8 @@ use crate::types::{Timespec, operators};
 /// println!("up {uptime:.1} s");
 /// ```
 ///
-/// Another clock is read by its type, and in generic code by its parameter, `C::now()`. There is no
-/// `Instant::<Boottime>::now()`:
+/// To read another clock, call `now()` of its type, and in generic code of the type parameter:
+/// `C::now()`. `Instant::<Boottime>::now()` does not exist:
 ///
 /// ```
 /// use vdso_time::{Boottime, Instant, MonotonicClock};
@@ -81,7 +82,7 @@ use crate::types::{Timespec, operators};
 /// ```
 pub struct Instant<C = Monotonic> {
     time: KernelTime,
-    /// `C` itself, so that a time crosses threads only if its clock may.
+    /// `C` itself, so that a time is `Send` or `Sync` only if its clock is.
     clock: PhantomData<C>,
 }
 
@@ -108,7 +109,7 @@ impl Instant {
     ///
     /// # Errors
     ///
-    /// Those of [`clock_gettime`](crate::clock_gettime).
+    /// The errors of [`clock_gettime`](crate::clock_gettime).
     #[inline]
     pub fn try_now() -> Result<Self, Errno> {
         calls::clock_gettime(ClockId::MONOTONIC).map(Self::from_kernel)
@@ -170,7 +171,7 @@ impl<C: MonotonicClock> Instant<C> {
 }
 
 impl<C> Instant<C> {
-    /// The clock's zero, for which the argument of a method names the clock.
+    /// The clock's zero. The other argument of a method or operator determines the clock.
     ///
     /// The zero of `CLOCK_MONOTONIC` is boot; where std's clocks answer, it is the first read.
     ///
@@ -263,12 +264,12 @@ impl<C> Sub for Instant<C> {
 
 /// A clock that never goes back: its times are [`Instant`]s.
 ///
-/// No read is earlier than one that happened before it, in any thread. A clock whose name says
-/// `Unordered`, as in vdso-time-counter, promises that within a thread only.
+/// No read is earlier than one that happened before it, in any thread. A clock whose name contains
+/// `Unordered`, as in vdso-time-counter, promises this only within a thread.
 ///
-/// The kernel's are [`Monotonic`], [`MonotonicCoarse`](crate::MonotonicCoarse) and, on Linux,
-/// `MonotonicRaw`, `Boottime`, `ProcessCpuTime` and `ThreadCpuTime`. They have the same methods
-/// without the trait, so import it only for generic code, and for a clock of your own.
+/// The kernel's clocks of this kind are [`Monotonic`], [`MonotonicCoarse`](crate::MonotonicCoarse)
+/// and, on Linux, `MonotonicRaw`, `Boottime`, `ProcessCpuTime` and `ThreadCpuTime`. They have the
+/// same methods without the trait, so import it only for generic code, and for a clock of your own.
 ///
 /// # Examples
 ///
@@ -300,11 +301,12 @@ impl<C> Sub for Instant<C> {
 /// assert!(has_expired(start));
 /// ```
 ///
-/// The functions have no `self`: a clock is a type, and so costs a struct that is generic over it
-/// no field. Therefore there is no `dyn MonotonicClock` (E0038), and all tests of a process share
-/// the time of such a clock. For a clock that is chosen when the program runs, and for a mock that
-/// each test has for itself, use [`InstantSource`](crate::InstantSource), which is a trait of
-/// values. Both can be imported, even where a clock of your own has only one of them:
+/// The functions have no `self`, because a clock is a type. So a struct that is generic over a
+/// clock needs no field for it. But a `dyn MonotonicClock` is not possible (E0038), and all tests
+/// of a process share the time of such a clock. For a clock that is chosen when the program runs,
+/// and for a mock of which each test has its own, use [`InstantSource`](crate::InstantSource),
+/// which is a trait of values. Both traits can be imported together, even if a clock of your own
+/// implements only one of them:
 ///
 /// ```
 /// # use vdso_time::{Errno, Instant};
@@ -331,7 +333,7 @@ pub trait MonotonicClock: Sized {
     ///
     /// # Errors
     ///
-    /// For a kernel clock, as [`clock_gettime`](crate::clock_gettime).
+    /// For a kernel clock, the errors of [`clock_gettime`](crate::clock_gettime).
     fn try_now() -> Result<Instant<Self>, Errno>;
 
     /// Returns the current time.

@@ -1,18 +1,19 @@
 //! [`SameScale`]: the clocks whose times convert to times of another clock.
 
-/// A clock whose times are on the scale of clock `S`: the same number means the same moment.
+/// A clock whose times are on the scale of clock `S`, which means that the same number is the same
+/// moment.
 ///
 /// Times of two clocks cannot be compared or subtracted, even on one scale, because one of the
 /// clocks can be behind the other: a coarse clock by a timer tick. But they convert. The times of a
 /// clock that is `SameScale<Monotonic>` convert `into` an [`Instant`], and with the feature `std`
-/// into [`std::time::Instant`]. The times of one that is `SameScale<Realtime>` convert into the two
-/// types called `SystemTime`.
+/// into [`std::time::Instant`]. The times of a clock that is `SameScale<Realtime>` convert into the
+/// two types called `SystemTime`.
 ///
 /// [`MonotonicCoarse`], [`RealtimeCoarse`] and the clocks of the package `vdso-time-counter` are on
 /// these scales. `Boottime`, `MonotonicRaw` and `Tai` are not.
 ///
-/// Implement it for a clock of your own only if a number means the same moment on both clocks. It
-/// is a promise that the compiler cannot check: no conversion looks at the clocks.
+/// Implement it for a clock of your own only if a number means the same moment on both clocks. The
+/// compiler cannot check this promise, and no conversion looks at the clocks.
 ///
 /// [`Instant`]: crate::Instant
 /// [`MonotonicCoarse`]: crate::MonotonicCoarse

@@ -15,17 +15,17 @@ use crate::errno::Errno;
 /// is a value, which a program chooses when it runs: it can be a `dyn InstantSource`, and each test
 /// can have a mock of its own, whose time all threads of the test see.
 ///
-/// The clocks of this crate are also values: [`Monotonic`] is an `InstantSource`,
-/// [`MonotonicCoarse`] an `InstantSource<MonotonicCoarse>`. So are references to sources, and with
-/// the feature `std` `Box` and `Arc`.
+/// The clocks of this crate are also values: [`Monotonic`] is an `InstantSource`, and
+/// [`MonotonicCoarse`] is an `InstantSource<MonotonicCoarse>`. References to sources are sources as
+/// well, and so are `Box` and `Arc` with the feature `std`.
 ///
 /// [`MonotonicClock`]: crate::MonotonicClock
 /// [`MonotonicCoarse`]: crate::MonotonicCoarse
 ///
 /// # Examples
 ///
-/// `S` names a clock of the program. It has no `MonotonicClock`, so `elapsed()`, which would read
-/// the kernel's clock and not the mock, does not compile:
+/// In this example `S` is a type of the program, `AppTime`. It does not implement `MonotonicClock`,
+/// so `elapsed()`, which would read the kernel's clock and not the mock, does not compile:
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -153,11 +153,11 @@ pub trait SystemTimeSource<S = Realtime> {
     }
 }
 
-// The sources are a list and not `impl<C: MonotonicClock> InstantSource<C> for C`. With that,
-// `Turn::now()` of a user's own clock named two functions (E0034) as soon as both traits were
-// imported, and an implementation for a reference to a mock was a second one (E0119).
+// The sources are a list and not `impl<C: MonotonicClock> InstantSource<C> for C`. With that
+// implementation, `Turn::now()` of a user's own clock was ambiguous (E0034) as soon as both traits
+// were imported, and an implementation for a reference to a mock was a conflict (E0119).
 
-/// Makes a pointer to a source a source.
+/// Implements the trait for a pointer to a source.
 macro_rules! pointers {
     ($Source:ident -> $Time:ident: $($Pointer:ty),+) => {$(
         impl<S, T: $Source<S> + ?Sized> $Source<S> for $Pointer {

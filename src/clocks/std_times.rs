@@ -1,8 +1,8 @@
 //! Conversions between [`Instant`], [`SystemTime`] and std's types of the same names.
 //!
-//! std's `Instant` is `CLOCK_MONOTONIC` too (see "Underlying System calls" in its documentation),
-//! but opaque. The first conversion reads both clocks side by side and keeps the pair. Each
-//! conversion adds a difference to one of the two.
+//! std's `Instant` is a time of `CLOCK_MONOTONIC` as well (see "Underlying System calls" in its
+//! documentation), but it is opaque. So the first conversion reads both clocks one right after the
+//! other and keeps the pair. Each conversion adds a difference to one of the two times.
 
 use core::time::Duration;
 use std::sync::OnceLock;
@@ -28,8 +28,8 @@ static MOMENT: OnceLock<Moment> = OnceLock::new();
 const READS: usize = 16;
 
 impl Moment {
-    /// Returns the moment. Reads outside `get_or_init`, where a panic would not name the caller's
-    /// line.
+    /// Returns the moment. The clocks are read outside of `get_or_init`, because a panic inside it
+    /// would not name the caller's line.
     #[track_caller]
     fn get() -> &'static Self {
         if let Some(moment) = MOMENT.get() {
@@ -64,12 +64,12 @@ impl From<Instant> for StdInstant {
     ///
     /// All results of a process are off by the same offset: at most half of the time that the first
     /// conversion took to read both clocks in the fastest of 16 attempts. That is usually tens of
-    /// nanoseconds; if other threads keep the machine busy, microseconds were seen. Order and
+    /// nanoseconds, but microseconds were seen when other threads kept the machine busy. Order and
     /// differences are exact, and converting back gives the same time. The result is meaningless if
     /// a library replaces std's clock (libfaketime).
     ///
     /// On Linux std's type holds every time. On Windows it cannot hold a time before boot. The
-    /// result is then the moment of the first conversion, which is past too.
+    /// result is then the moment of the first conversion, which has passed as well.
     ///
     /// The first conversion takes a lock. Do not make it in a signal handler or in the forked child
     /// of a program with threads.
@@ -134,8 +134,8 @@ impl From<SystemTime> for StdSystemTime {
     ///
     /// # Panics
     ///
-    /// Never on Linux and other Unix systems. On others if std's type cannot hold the time: on
-    /// Windows before 1601 and after the year 30,000, on WASI before 1970.
+    /// Never on Linux and other Unix systems. On other systems, if std's type cannot hold the time:
+    /// on Windows before 1601 and after the year 30,000, on WASI before 1970.
     fn from(time: SystemTime) -> Self {
         let seconds = Duration::from_secs(time.as_secs().unsigned_abs());
         let second = if time.as_secs() < 0 {
@@ -153,7 +153,7 @@ impl From<StdSystemTime> for SystemTime {
     ///
     /// # Panics
     ///
-    /// Never on Linux, other Unix systems and Windows. Elsewhere if the time is more than
+    /// Never on Linux, other Unix systems and Windows. On other systems, if the time is more than
     /// [`i64::MAX`] seconds after 1970.
     ///
     /// # Examples

@@ -6,7 +6,7 @@ use core::time::Duration;
 use crate::errno::Errno;
 use crate::types::Timespec;
 
-/// What std's type has on Linux.
+/// The same fields as std's type has on Linux.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct UnixTime {
     pub(super) seconds: i64,
@@ -96,7 +96,8 @@ impl UnixTime {
 }
 
 /// Nanoseconds below a second, and the highest bit, which is always set. So the number is never 0,
-/// and `Option<SystemTime>` takes 16 bytes, as std's. Setting the bit is one instruction.
+/// and `Option<SystemTime>` takes 16 bytes, as it does with std's type. Setting the bit is one
+/// instruction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Nanos(NonZero<u32>);
 

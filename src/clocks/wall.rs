@@ -20,7 +20,7 @@ use crate::types::{Timespec, Timeval, operators};
 /// It has the methods, the range, the panics and the size of `std::time::SystemTime` on Linux:
 /// seconds in an `i64`, and nanoseconds.
 ///
-/// The feature `std` converts it from and to std's type, and so to every crate of dates:
+/// The feature `std` converts it from and to std's type, and so to the types of every date crate:
 ///
 /// ```
 /// # #[cfg(feature = "std")] {
@@ -34,8 +34,8 @@ use crate::types::{Timespec, Timeval, operators};
 /// # }
 /// ```
 ///
-/// There is no feature for serde, because serde writes and reads std's type: give the struct a
-/// field of type `std::time::SystemTime` and convert `into` it.
+/// The crate has no feature for serde, because serde writes and reads std's type. Give the struct a
+/// field of type `std::time::SystemTime`, and convert `into` it.
 ///
 /// # Examples
 ///
@@ -59,7 +59,7 @@ use crate::types::{Timespec, Timeval, operators};
 /// ```
 pub struct SystemTime<C = Realtime> {
     time: UnixTime,
-    /// `C` itself, so that a time crosses threads only if its clock may.
+    /// `C` itself, so that a time is `Send` or `Sync` only if its clock is.
     clock: PhantomData<C>,
 }
 
@@ -89,7 +89,7 @@ impl SystemTime {
     ///
     /// # Errors
     ///
-    /// Those of [`clock_gettime`](crate::clock_gettime).
+    /// The errors of [`clock_gettime`](crate::clock_gettime).
     #[inline]
     pub fn try_now() -> Result<Self, Errno> {
         calls::clock_gettime(ClockId::REALTIME).map(Self::from_kernel)
@@ -142,8 +142,8 @@ impl<C: WallClock> SystemTime<C> {
     ///
     /// # Errors
     ///
-    /// If this time is in the future, which happens if the clock was set back. The error has the
-    /// distance.
+    /// If this time is in the future, which happens if the clock was set back. The error says how
+    /// far.
     ///
     /// # Panics
     ///
@@ -166,7 +166,7 @@ impl<C: WallClock> SystemTime<C> {
 }
 
 impl<C> SystemTime<C> {
-    /// The clock's zero, for which the argument of a method names the clock.
+    /// The clock's zero. The other argument of a method or operator determines the clock.
     ///
     /// # Examples
     ///
@@ -259,7 +259,7 @@ impl<C> SystemTime<C> {
     ///
     /// # Errors
     ///
-    /// If `earlier` is later. The error has the distance.
+    /// If `earlier` is later. The error says by how much.
     #[inline]
     pub const fn duration_since(&self, earlier: Self) -> Result<Duration, SystemTimeError> {
         let this = self.time.since_earliest();
@@ -307,9 +307,10 @@ impl core::error::Error for SystemTimeError {}
 
 /// A clock that can be set, and so can go back: its times are [`SystemTime`]s.
 ///
-/// The kernel's are [`Realtime`], [`RealtimeCoarse`](crate::RealtimeCoarse) and, on Linux, `Tai`.
-/// They have the same methods without the trait, so import it only for generic code, and for a
-/// clock of your own; [`MonotonicClock`](crate::MonotonicClock) has an example whose time moves.
+/// The kernel's clocks of this kind are [`Realtime`], [`RealtimeCoarse`](crate::RealtimeCoarse)
+/// and, on Linux, `Tai`. They have the same methods without the trait, so import it only for
+/// generic code, and for a clock of your own; [`MonotonicClock`](crate::MonotonicClock) has an
+/// example whose time moves.
 ///
 /// # Examples
 ///
@@ -334,7 +335,7 @@ pub trait WallClock: Sized {
     ///
     /// # Errors
     ///
-    /// For a kernel clock, as [`clock_gettime`](crate::clock_gettime).
+    /// For a kernel clock, the errors of [`clock_gettime`](crate::clock_gettime).
     fn try_now() -> Result<SystemTime<Self>, Errno>;
 
     /// Returns the current time.

@@ -28,15 +28,15 @@ impl Load {
     /// Returns whether an address lies in the segment.
     ///
     /// Addresses wrap in 64 bits: gVisor links its image at 0xffffffffff700000, and QEMU relocates
-    /// addresses and `p_vaddr` together. No process can map a 32-bit image that crosses 4 GiB; its
-    /// addresses beyond are outside.
+    /// addresses and `p_vaddr` together. No process can map a 32-bit image that crosses 4 GiB, so
+    /// its addresses beyond 4 GiB are outside.
     #[inline]
     pub(super) fn contains(self, address: u64) -> bool {
         address.wrapping_sub(self.vaddr) < self.size as u64
     }
 
-    /// Returns the bytes of `image` from the table at an address on. `None` if the address lies
-    /// outside, or is 0, which means that there is no such table.
+    /// Returns the bytes of `image` from the table at an address to the end. `None` if the address
+    /// lies outside, or is 0, which means that the image does not have the table.
     #[inline]
     pub(super) fn table(self, image: Bytes<'_>, address: u64) -> Option<Bytes<'_>> {
         if address == 0 || !self.contains(address) {
@@ -57,7 +57,7 @@ impl Load {
     }
 }
 
-/// What the program headers say.
+/// The result of parsing the program headers.
 pub(super) struct ProgramHeaders {
     pub(super) load: Load,
     /// The offsets of the dynamic section.

@@ -28,7 +28,7 @@ const STB_WEAK: u8 = 2;
 /// An ELF image: a vDSO, or a shared object with one segment.
 ///
 /// It consists of the loaded segment, the part that a process has in memory. All tables must lie in
-/// it. Its class may be another one than this process's, but not its byte order.
+/// it. Its class can differ from this process's class, but its byte order cannot.
 #[derive(Clone, Copy)]
 pub struct Image<'a> {
     /// The image, or a prefix of it that has all tables.
@@ -79,7 +79,7 @@ impl<'a> Image<'a> {
     }
 
     /// Parses an image that begins with these bytes, which need not be all of it. Fails if a table
-    /// may go on after them. If it succeeds, it has found the symbols of the whole image.
+    /// could continue after them. If it succeeds, it has found the symbols of the whole image.
     #[inline]
     pub(crate) fn parse_beginning(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let bytes = Bytes::of_image(bytes)?;
@@ -370,9 +370,9 @@ fn binding(entry: Bytes<'_>) -> u8 {
 ///   symbol table in every linker script: (0x320 - 0x1d0) / 24 = 14. If the strings come first, the
 ///   symbols end with the image.
 ///
-/// The tables of this image lie in its first page, and its hash table says so: 14 symbols fit
-/// between 0x1d0 and 0x1000. Without a hash table, symbols may follow in the next page, and if the
-/// hash table counted 200 symbols, they would.
+/// The tables of this image lie in its first page, and its hash table proves it: 14 symbols fit
+/// between 0x1d0 and 0x1000. Without a hash table, more symbols could follow in the next page, and
+/// if the hash table counted 200 symbols, they would.
 #[inline]
 fn symbol_count(
     known: Bytes<'_>,

@@ -62,7 +62,7 @@ pub(super) const fn at(offset: u8) -> Field {
 ///
 /// The class is known at run time, and the byte order is this process's, a constant. A kernel maps
 /// only images of its own byte order, but a 64-bit one maps images of both classes, and
-/// `vdso-doctor --pid` reads those of 32-bit processes. Two other ways were measured in first
+/// `vdso-doctor --pid` reads the images of 32-bit processes. Two other ways were measured in first
 /// calls:
 ///
 /// - A parser of the process's own class alone saves 0.1 us and 1.6 KB of code, and cannot read

@@ -23,12 +23,12 @@ const LOOKED_UP: usize = usize::MAX - 1;
 pub(crate) struct VdsoAddress {
     pub(crate) address: usize,
     /// The address comes from getauxval, whose answer valgrind and similar tools correct. The
-    /// kernel's may be the address of a mapping that is gone.
+    /// kernel's value can be the address of a mapping that does not exist any more.
     pub(crate) is_trusted: bool,
 }
 
-/// Sets the address, and returns true, unless it is set or was looked up already. 0 means that the
-/// entry is missing.
+/// Sets the address and returns true, or returns false if it was already set or looked up. 0 means
+/// that the entry is missing.
 ///
 /// `Relaxed` is enough, because no other data is published with the address.
 pub(crate) fn set(address: usize) -> bool {
@@ -37,8 +37,8 @@ pub(crate) fn set(address: usize) -> bool {
         .is_ok()
 }
 
-/// Returns the address, or `None` if the entry is missing or 0. arm and aarch64 kernels without a
-/// vDSO have 0.
+/// Returns the address, or `None` if the entry is missing or 0. On arm and aarch64, a kernel
+/// without a vDSO passes 0.
 pub(crate) fn vdso_address() -> Option<VdsoAddress> {
     set(LOOKED_UP);
     let found = match ADDRESS.load(Ordering::Relaxed) {
@@ -56,9 +56,9 @@ pub(crate) fn vdso_address() -> Option<VdsoAddress> {
 
 /// Returns a value of the auxiliary vector, or 0 if the entry is missing. `errno` does not change.
 ///
-/// libc's function sets `errno` if the entry is missing, as under valgrind, and afterwards nobody
-/// knows what it was. So it is read before, which needs thread-local storage: docs/NO_LIBC.md says
-/// where there is none.
+/// libc's function sets `errno` if the entry is missing, as under valgrind, and the previous value
+/// is then lost. So `errno` is read before, which needs thread-local storage. docs/NO_LIBC.md names
+/// the programs that have none at that moment.
 #[cfg(any(feature = "libc", vdso_time_libc_fallback))]
 #[must_use]
 pub fn value(tag: usize) -> usize {
@@ -71,8 +71,8 @@ pub fn value(tag: usize) -> usize {
     value as usize
 }
 
-/// Asks the kernel: prctl(2) since Linux 6.4, else /proc, which a process that is not dumpable
-/// cannot read.
+/// Asks the kernel: through prctl(2) since Linux 6.4, and otherwise through /proc, which a process
+/// that is not dumpable cannot read.
 #[cfg(not(any(feature = "libc", vdso_time_libc_fallback)))]
 #[inline(never)] // keeps the buffer out of the caller's stack frame
 #[must_use]

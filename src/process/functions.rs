@@ -9,11 +9,11 @@ use crate::choice::{Choice, decide, is_called};
 use crate::elf::Image;
 use crate::types::{ClockId, Timespec, Timeval};
 
-/// A function of the vDSO, by its C signature.
+/// A function of the vDSO, as a pointer with its C signature.
 ///
 /// It may be called while the image is mapped. Its pointers must be aligned and valid for writes.
 /// It writes nothing else. The result is 0 or a negated error number; on powerpc64 the number is
-/// positive. `EINVAL` says that there is no such clock. After another error ask the kernel
+/// positive. `EINVAL` means that the clock does not exist. After another error, ask the kernel
 /// ([`syscall`](crate::syscall)).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -21,7 +21,7 @@ pub enum VdsoFn {
     /// clock_gettime or clock_getres.
     Timespec64(unsafe extern "C" fn(ClockId, *mut Timespec) -> i32),
     /// The same with 32 bits for the seconds and for the nanoseconds, in an image of a 32-bit
-    /// architecture that has no better one. The seconds end in January 2038.
+    /// architecture that has no 64-bit function. The seconds end in January 2038.
     Timespec32(unsafe extern "C" fn(ClockId, *mut [i32; 2]) -> i32),
     /// gettimeofday. The second pointer, to a time zone, may be null.
     Timeval64(unsafe extern "C" fn(*mut Timeval, *mut c_void) -> i32),
@@ -31,14 +31,14 @@ pub enum VdsoFn {
     Getcpu(unsafe extern "C" fn(*mut u32, *mut u32, *mut c_void) -> i32),
 }
 
-/// What an image has to answer each function, as [`Vdso::functions`](super::vdso::Vdso::functions)
-/// returns it.
+/// The function of an image that answers each call, as
+/// [`Vdso::functions`](super::vdso::Vdso::functions) returns it.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Functions {
-    /// time, or the clock_gettime that answers it for [`ClockId::REALTIME_COARSE`].
+    /// time, or a clock_gettime that answers it when called with [`ClockId::REALTIME_COARSE`].
     pub time: Option<VdsoFn>,
-    /// gettimeofday, or the clock_gettime that answers it for [`ClockId::REALTIME`].
+    /// gettimeofday, or a clock_gettime that answers it when called with [`ClockId::REALTIME`].
     pub gettimeofday: Option<VdsoFn>,
     /// clock_gettime.
     pub clock_gettime: Option<VdsoFn>,
@@ -72,8 +72,8 @@ impl Functions {
 }
 
 impl VdsoFn {
-    /// Returns the pointer to the code of a symbol. The caller of it promises that the code has the
-    /// signature that the table says.
+    /// Returns the pointer to the code of a symbol. Whoever calls the pointer promises that the
+    /// code has the signature that the table names.
     #[allow(
         clippy::missing_transmute_annotations,
         reason = "each variant states its type"

@@ -1,4 +1,4 @@
-//! What the kernel says about this process: whether memory is readable, its files, and its CPU.
+//! Questions to the kernel about this process: whether memory is readable, its files, and its CPU.
 
 use crate::arch::native::{DISCOVERY, SIGSET_SIZE, checked};
 use crate::errno::Errno;
@@ -7,12 +7,13 @@ use crate::types::Cpu;
 /// Asks the kernel whether the 8 bytes at an address are readable.
 ///
 /// `rt_sigprocmask` copies the signal set in before it rejects an unknown `how`. So `EINVAL` means
-/// that the bytes are readable, `EFAULT` that they are not, and a sandbox gives any other answer.
-/// The address, where a page begins, is made odd, because address 0 means no signal set.
+/// that the bytes are readable, `EFAULT` means that they are not, and any other answer comes from a
+/// sandbox. The address is the start of a page. It is made odd, because address 0 would mean that
+/// no signal set is passed.
 ///
-/// memcheck calls this an error where the vDSO was unmapped (docs/NO_LIBC.md). mincore(2), which it
-/// accepts, was tried: it takes four times as long, and succeeds for pages that cannot be read
-/// (`PROT_NONE`), so this crate would then crash.
+/// memcheck reports this call as an error if the vDSO was unmapped (docs/NO_LIBC.md). We tried
+/// mincore(2), which memcheck accepts. It takes four times as long, and it succeeds for pages that
+/// cannot be read (`PROT_NONE`), so this crate would crash on them.
 pub(crate) fn probe(address: usize) -> Result<(), Errno> {
     const UNKNOWN_HOW: usize = !0;
     // SAFETY: with an unknown `how` the call fails for every address and changes nothing.
@@ -32,7 +33,7 @@ pub(crate) fn probe(address: usize) -> Result<(), Errno> {
 ///
 /// # Errors
 ///
-/// The kernel's, of openat(2) or read(2).
+/// The errors of openat(2) and read(2).
 pub fn read_file(path: &core::ffi::CStr, words: &mut [usize]) -> Result<(), Errno> {
     const AT_FDCWD: usize = -100_isize as usize;
     const O_CLOEXEC: usize = 0o2_000_000;

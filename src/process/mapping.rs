@@ -1,4 +1,4 @@
-//! From an address to an image: the only place where a mapping becomes a slice.
+//! Parses the image at an address: the only module in which a mapping becomes a slice.
 
 use core::slice;
 
@@ -14,11 +14,11 @@ const PAGE: usize = 4096;
 /// The first page is tried alone, because the kernel's images have their headers and all tables
 /// there, and only code after it ([`Image::parse_beginning`]). A short-lived program makes one
 /// first call and few others, and each further page costs it a system call for the probe and a page
-/// fault for the read: 1.3 to 2.2 us in a first call of about 10.
+/// fault for the read, together 1.3 to 2.2 us (docs/DESIGN.md).
 ///
-/// Two other things were tried here, and cost more than they brought. Reading a byte of each cache
-/// line of the tables, so that these reads overlap, helped only where all caches had been flushed
-/// by hand, and otherwise cost 0.1 us. Probing the page of each function cost 0.3 us.
+/// We tried two other things here, which cost more than they saved. Reading a byte of each cache
+/// line of the tables, so that these reads overlap, helped only if all caches had been flushed by
+/// hand, and otherwise cost 0.1 us. Probing the page of each function cost 0.3 us.
 ///
 /// # Safety
 ///

@@ -1,7 +1,7 @@
 //! The running process: its auxiliary vector, and its vDSO as an image.
 //!
-//! A first call of any function of this crate finds the vDSO by these steps. The numbers are those
-//! of an x86_64 process on Linux 6.18.
+//! A first call of any function of this crate finds the vDSO in these steps. The numbers are from
+//! an x86_64 process on Linux 6.18.
 //!
 //! 1. `auxv`: `AT_SYSINFO_EHDR` of the auxiliary vector is 0x7ffff7fc5000, where the image begins.
 //! 2. `kernel::probe` asks the kernel whether the 4,096 bytes from there are readable, because

@@ -36,12 +36,12 @@ impl Vdso<'static> {
     /// call it. Before it reads a page, a system call of 0.1 us checks that the page is readable.
     ///
     /// The function is safe because only unsafe code can remove the vDSO. Such code (`munmap`,
-    /// `mremap`) must do so before the first use of this crate, and must not map memory in its
-    /// place that is written to.
+    /// `mremap`) must do so before the first use of this crate. It must not map memory at the same
+    /// address that is written to later.
     ///
     /// # Errors
     ///
-    /// [`LocateError`] says why there is none. The clock functions still work.
+    /// [`LocateError`] says why the process has no usable vDSO. The clock functions still work.
     #[inline]
     pub fn locate() -> Result<Self, LocateError> {
         let vdso = auxv::vdso_address().ok_or(LocateError::Absent)?;
@@ -75,8 +75,8 @@ impl<'a> Vdso<'a> {
     /// - the 4096 bytes from `base`, whatever they contain;
     /// - if they begin an image, all of it: [`Image::extent`] bytes, at most 1 MiB.
     ///
-    /// During `'a` nobody may write to them or unmap them: neither this process nor, in shared
-    /// memory, another one.
+    /// During `'a` the bytes must not be written or unmapped, neither by this process nor, in
+    /// shared memory, by another one.
     pub unsafe fn from_ptr(base: *const u8) -> Result<Self, ParseError> {
         // SAFETY: the caller promises that the bytes are readable and do not change.
         match unsafe { mapping::image(base, |_| Ok(())) } {
@@ -116,7 +116,7 @@ impl<'a> Vdso<'a> {
 
     /// Returns the symbols of the image that can be called, each with its address.
     ///
-    /// They are those of [`Image::symbols`], so each address that
+    /// They are the symbols of [`Image::symbols`], so each address that
     /// [`symbol_address`](Self::symbol_address) returns is one of these.
     #[must_use]
     pub fn symbols(self) -> impl FusedIterator<Item = (Symbol<'a>, *const ())> + Clone {
@@ -132,9 +132,9 @@ impl<'a> Vdso<'a> {
 
     /// Returns the functions of the image as typed pointers: those that this crate calls.
     ///
-    /// A call through such a pointer saves the slot and the fallback of this crate's functions.
-    /// There are none in an image of another architecture, and where this crate calls libc
-    /// ([`ARCH`](crate::ARCH) is `None`).
+    /// A call through such a pointer saves the load of this crate's slot and the test for its
+    /// fallback. No function is found in an image of another architecture, or where this crate
+    /// calls libc ([`ARCH`](crate::ARCH) is `None`).
     ///
     /// # Examples
     ///

@@ -55,7 +55,7 @@ pub(crate) mod calls {
         kernel::getcpu(libc::SYS_getcpu as u32)
     }
 
-    /// Returns the time that a call writes, and leaves `errno` alone. It is no call through a
+    /// Returns the time that a call writes, and leaves `errno` alone. It does not call through a
     /// pointer, which CFI would check.
     #[allow(
         clippy::useless_conversion,
@@ -78,7 +78,7 @@ pub(crate) mod calls {
     }
 }
 
-/// The same functions: libc decides whether it makes the system call.
+/// The same functions as without `syscall`, because libc decides whether it makes the system call.
 pub(crate) mod syscall {
     pub use super::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, try_time};
 }

@@ -1,8 +1,8 @@
-//! What answers on this target: the one place where that is chosen.
+//! Chooses what answers on this target: the vDSO, libc or std. No other module chooses it.
 //!
-//! Each sibling has the same functions: those of `calls`, of `syscall` (on Linux), `routes` and
-//! `warm_up`. build.rs sets the conditions. Without `vdso_time_clock`, lib.rs leaves this module
-//! out, and only types and traits exist.
+//! Each of the three modules has the same functions: the public functions of `calls`, those of
+//! `syscall` (on Linux), `routes` and `warm_up`. build.rs sets the conditions. Without
+//! `vdso_time_clock`, lib.rs leaves this module out, and only types and traits exist.
 
 // The vDSO answers, on the architectures that have a table in `arch`.
 #[cfg(all(vdso_time_linux, not(vdso_time_libc_fallback)))]

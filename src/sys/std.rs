@@ -29,7 +29,7 @@ pub(crate) mod calls {
         clock_gettime(ClockId::REALTIME).map(Timeval::of)
     }
 
-    /// Answers `MONOTONIC` by std's `Instant`, and counts from the first read in this process.
+    /// Answers `MONOTONIC` with std's `Instant`, and counts from the first read in this process.
     pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
         static START: OnceLock<Instant> = OnceLock::new();
         // std's clocks panic there.
@@ -66,5 +66,5 @@ pub fn routes() -> Routes {
     Routes::all(Route::Std)
 }
 
-/// Does nothing: there is no vDSO to find.
+/// Does nothing, because this system has no vDSO.
 pub fn warm_up() {}

@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 /// The number of a clock: `clockid_t` of clock_gettime(2).
 ///
 /// Every number is allowed. The kernel answers `EINVAL` if it does not know the clock. The
-/// constants are those of include/uapi/linux/time.h.
+/// constants are from include/uapi/linux/time.h.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct ClockId(i32);
@@ -108,8 +108,8 @@ impl ClockId {
     /// feature `std`, `ClockId::from` converts a `std::os::fd::BorrowedFd`.
     ///
     /// The function is safe, although std's I/O safety asks for an owned or a borrowed descriptor.
-    /// A `ClockId` is a number, as in C. All that a read of a clock can do to a file that is not
-    /// the caller's is to return its time.
+    /// A `ClockId` is a number, as in C. If the file is not the caller's, the worst that a read of
+    /// the clock can do is return that file's time.
     #[doc(alias = "FD_TO_CLOCKID")]
     #[must_use]
     pub const fn from_fd(fd: i32) -> Self {
@@ -117,10 +117,11 @@ impl ClockId {
         Self::dynamic(fd as u32, CLOCKFD)
     }
 
-    /// Returns the id of a clock that a number and a kind make, or the id that no kernel has.
+    /// Returns the id of the clock with this number and kind, or the id that no kernel has.
     ///
-    /// The number has 29 bits. One of 28 bits has a complement whose highest bit is set, so the id
-    /// is negative. A larger one would be cut, and would name another process, thread or clock.
+    /// The number has 29 bits. A number of 28 bits has a complement whose highest bit is set, so
+    /// the id is negative. A larger number would be truncated, and would name another process,
+    /// thread or clock.
     const fn dynamic(number: u32, kind: i32) -> Self {
         if number >= 1 << 28 {
             return Self(i32::MAX);
@@ -219,7 +220,7 @@ impl core::error::Error for ParseClockIdError {}
 impl From<BorrowedFd<'_>> for ClockId {
     /// Returns the clock of an open file, as [`ClockId::from_fd`] does.
     ///
-    /// Keep the file open while you read the clock. The number does not keep it open, and can
+    /// Keep the file open while you read the clock. The number does not keep the file open, and can
     /// belong to another file later.
     fn from(fd: BorrowedFd<'_>) -> Self {
         Self::from_fd(fd.as_raw_fd())

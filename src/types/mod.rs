@@ -1,4 +1,4 @@
-//! The kernel's data types: clock ids, times, CPUs. The layouts are those of
+//! The kernel's data types: clock ids, times, CPUs. The layouts are from
 //! include/uapi/linux/time_types.h.
 
 #![forbid(unsafe_code)]

@@ -1,6 +1,6 @@
 //! `+` and `-` of a time and a `Duration`, the same for every type of time.
 
-/// Implements the operators by `checked_add` and `checked_sub`. The panics say what std's say.
+/// Implements the operators by `checked_add` and `checked_sub`. The panic messages are std's.
 macro_rules! operators {
     ($generics:tt $Time:ty, $what:literal) => {
         operators!($generics $Time, "later", checked_add, Add::add, AddAssign::add_assign,

@@ -12,8 +12,8 @@ const NANOS_PER_SEC: i64 = 1_000_000_000;
 
 /// A time in seconds and nanoseconds, 64 bits each on every architecture.
 ///
-/// The layout is that of `struct __kernel_timespec` (include/uapi/linux/time_types.h). The type
-/// does not say which clock the time is from. [`Instant`] and [`SystemTime`] do.
+/// The layout is the same as that of `struct __kernel_timespec` (include/uapi/linux/time_types.h).
+/// Unlike [`Instant`] and [`SystemTime`], the type does not say which clock the time is from.
 ///
 /// The fields are public, as in C, so `tv_nsec` can be out of its range. Then the nanoseconds are
 /// carried into the seconds: two times are equal, and have the same hash, if they are the same
@@ -84,8 +84,8 @@ impl Timespec {
 
     /// Returns the duration since `earlier`, or `None` if `earlier` is later.
     ///
-    /// Also `None` if the duration has more than 2^64 seconds, which takes a `tv_nsec` that is out
-    /// of its range.
+    /// The result is also `None` if the duration has more than 2^64 seconds, which is possible only
+    /// if a `tv_nsec` is out of its range.
     #[inline]
     #[must_use]
     pub const fn checked_duration_since(self, earlier: Self) -> Option<Duration> {
@@ -195,7 +195,7 @@ pub(crate) struct Timespec32 {
 }
 
 impl Timespec32 {
-    /// Returns the time in 64 bits, or `EOVERFLOW` for negative seconds: they are those after
+    /// Returns the time in 64 bits, or `EOVERFLOW` for negative seconds. These are seconds after
     /// January 2038, because no clock of the system has a time before its zero.
     pub(crate) fn widened(self) -> Result<Timespec, Errno> {
         if self.tv_sec < 0 {

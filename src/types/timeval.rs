@@ -28,7 +28,7 @@ pub struct Timeval {
 }
 
 impl Timeval {
-    /// Cuts the nanoseconds off to microseconds.
+    /// Converts a time, and truncates the nanoseconds to microseconds.
     pub(crate) fn of(time: Timespec) -> Self {
         Self {
             tv_sec: time.tv_sec,
@@ -67,7 +67,8 @@ impl TryFrom<Timeval> for Timespec {
 impl TryFrom<Timeval> for Duration {
     type Error = Errno;
 
-    /// Converts a time that is not negative (else `EOVERFLOW`), with the errors of [`Timespec`]'s.
+    /// Converts a time. Fails like the conversion of a [`Timespec`], with `EOVERFLOW` if the time
+    /// is negative.
     #[inline]
     fn try_from(time: Timeval) -> Result<Self, Errno> {
         Timespec::try_from(time)?.try_into()

@@ -1,44 +1,44 @@
 /*
  * vdso-time: reads the Linux clock for the price of a function call.
  *
- * The functions find the kernel's vDSO and call it. Where it cannot answer, they make the system
+ * The functions find the kernel's vDSO and call it. If the vDSO cannot answer, they make the system
  * call.
  *
- * Errors: a function returns 0, or a negative error number and then stores nothing, unless its
- * comment says otherwise. None of them changes errno.
- *   -EINVAL     the kernel does not know the clock
- *   -EPERM      mostly: a sandbox denies the system call, with the error that it chooses
- *   -ENOSYS     the kernel does not have the system call
- *   -EOVERFLOW  it is after January 2038, and only 32-bit system calls answer: in a 32-bit program
- *               before Linux 5.1, on Android, or in a sandbox that denies the 64-bit ones
+ * Errors: a function returns 0, or a negative error number, in which case it stores nothing, unless
+ * its comment says otherwise. No function changes errno. -EINVAL the kernel does not know the clock
+ * -EPERM usually: a sandbox denies the system call, with an error of its choice -ENOSYS the kernel
+ * does not have the system call -EOVERFLOW it is after January 2038, and only 32-bit system calls
+ * answer: in a 32-bit program before Linux 5.1, on Android, or in a sandbox that denies the 64-bit
+ * ones
  *
  * Pointers: NULL discards a result. Any other pointer must be aligned for its type and valid for
- * the write: an invalid one is a crash, not -EFAULT.
+ * the write: an invalid pointer crashes the program, and does not return -EFAULT.
  *
- * Threads and signals: any thread and any signal handler may call any function at any time, also in
- * the child of fork(2) and before main(). Nothing is locked, allocated, or run before main(). No
- * function is a cancellation point.
+ * Threads and signals: any thread and any signal handler may call any function at any time, even in
+ * the child of fork(2) and before main(). The library takes no lock, allocates nothing, and runs
+ * nothing before main(). No function is a cancellation point.
  *
  * The exception is a caller without libc's thread-local storage, which getauxval(3) and errno need:
  * an IFUNC resolver of a static glibc program, which runs before that storage exists, and a thread
- * that clone(2) made without it. If the first call of the process is made there, it crashes, unless
- * vdso_time_set_address() comes before it, or the library is built without the feature libc. For a
- * thread, a call of vdso_time_warm_up() in main() is enough.
+ * that clone(2) made without it. If such a caller makes the first call of the process, it crashes,
+ * unless it has called vdso_time_set_address() before, or the library is built without the feature
+ * libc. For a thread, a call of vdso_time_warm_up() in main() is enough.
  *
  * The stack: a caller has to align it as the ABI of its architecture says, as C compilers do. On
- * i386 that is 16 bytes at a call. The functions use SSE there, so a caller that aligns it to 4 bytes
- * (Free Pascal, Wine, objects of old compilers) ends in SIGSEGV. It has to align the stack first, as
- * GCC's attribute force_align_arg_pointer does.
+ * i386 that is 16 bytes at a call. The functions use SSE there, so a caller that aligns it to 4
+ * bytes (Free Pascal, Wine, objects of old compilers) ends with SIGSEGV. It has to align the stack
+ * first, as GCC's attribute force_align_arg_pointer does.
  *
  * Sandboxes: the first call makes the system call rt_sigprocmask(2), and without the feature libc
- * also prctl(2), or openat(2), read(2) and close(2). Call vdso_time_warm_up() before a sandbox.
+ * also prctl(2), or openat(2), read(2) and close(2). Call vdso_time_warm_up() before the program
+ * enters a sandbox.
  *
  * Times have 64 bits on every architecture. On 64-bit ones struct vdso_timespec has the layout of
- * libc's struct timespec. On 32-bit ones it does not: libc's tv_nsec has 32 bits, and its tv_sec
- * can have 32. Copy the members there, do not cast the pointer.
+ * libc's struct timespec. On 32-bit architectures the layout differs: libc's tv_nsec has 32 bits,
+ * and its tv_sec can have 32. There, copy the members instead of casting the pointer.
  *
- * The library also has the functions of vdso_time_counter.h, and those of the kernel's
- * parse_vdso.c, for programs that declare them.
+ * The library also has the functions of vdso_time_counter.h and of the kernel's parse_vdso.c. A
+ * program that uses the latter declares them itself.
  *
  * Made by cbindgen from crates/vdso-time-c. MIT or Apache-2.0.
  */
@@ -50,11 +50,11 @@
 #include <stdint.h>
 
 /**
- * What a read of a clock costs.
+ * The cost of a read of a clock.
  */
 enum vdso_time_cost {
   /**
-   * The times do not show it, or the clock cannot be read or does not exist.
+   * The measurement is inconclusive, or the clock cannot be read or does not exist.
    */
   VDSO_TIME_COST_UNKNOWN = 0,
   /**
@@ -168,36 +168,37 @@ int vdso_time_clock_getres(int32_t clock, struct vdso_timespec *resolution);
 
 /**
  * Gets the CPU and the NUMA node of the calling thread: getcpu(2). When the function returns, the
- * thread can be on another one.
+ * thread might already run on another CPU.
  */
 int vdso_time_getcpu(unsigned int *cpu, unsigned int *node);
 
 /**
- * Returns 1 if a read of a clock by vdso_time_clock_gettime() was seen to cost at most two thirds
- * of a system call. Returns 0 otherwise, even if it is unknown or there is no such clock.
+ * Returns 1 if a read of a clock with vdso_time_clock_gettime() was measured to cost at most two
+ * thirds of a system call. Returns 0 otherwise, even if the cost is unknown or the clock does not
+ * exist.
  *
- * vdso_time_read_cost() measures it, and says more.
+ * vdso_time_read_cost() makes the same measurement, and distinguishes these cases.
  */
 int vdso_time_is_fast(int32_t clock);
 
 /**
- * Measures what a read of a clock by vdso_time_clock_gettime() costs.
+ * Measures what a read of a clock with vdso_time_clock_gettime() costs.
  *
- * VDSO_TIME_COST_SYSTEM_CALL is right for CPU-time clocks. For another clock it mostly means that
- * the vDSO cannot read the kernel's clock source, such as hpet. A program can warn of that,
+ * VDSO_TIME_COST_SYSTEM_CALL is right for CPU-time clocks. For another clock it usually means that
+ * the vDSO cannot read the kernel's clock source, such as hpet. A program can warn about that,
  * because vdso_time_routes() names the vDSO even then. The answer holds for this moment, and an
- * interrupt can mislead it; the program vdso-doctor has a proof.
+ * interrupt can mislead the measurement. The program vdso-doctor proves it.
  *
- * It makes at most 16 system calls clock_gettime(2). Call it before a sandbox that kills for them.
- * In one that denies them with an error, the cost is unknown.
+ * It makes at most 16 system calls clock_gettime(2). Call it before the program enters a sandbox
+ * that kills for them. In a sandbox that denies them with an error, the cost is unknown.
  */
 enum vdso_time_cost vdso_time_read_cost(int32_t clock);
 
 /**
- * Explains what a read of a clock by vdso_time_clock_gettime() costs, and writes a text for a log:
- * why, and what to do. The text has at most `size` bytes with the final NUL; 256 are enough.
+ * Explains what a read of a clock with vdso_time_clock_gettime() costs, and writes a text for a
+ * log: why, and what to do. The text has at most `size` bytes with the final NUL; 256 are enough.
  *
- * It replaces a list of names of clock sources, because the cost is measured and a name only
+ * It replaces a list of names of clock sources, because the cost is measured and the name only
  * explains it. It makes at most 32 system calls clock_gettime(2), and opens two files of /sys if
  * reads enter the kernel. Call it before a sandbox.
  */
@@ -220,23 +221,24 @@ int vdso_time_set_address(const void *ehdr);
 /**
  * Finds the image of the vDSO, which stays until the process ends. It must not be written to.
  *
- * -ENOENT: there is none. -EFAULT: it was unmapped. -EPERM: a sandbox denied the check of its
- * address. -ENOEXEC: it is malformed. The clock functions work nevertheless.
+ * -ENOENT: the process has no vDSO. -EFAULT: it was unmapped. -EPERM: a sandbox denied the check
+ * of its address. -ENOEXEC: it is malformed. The clock functions work nevertheless.
  */
 int vdso_time_locate(const void **base, size_t *size);
 
 /**
  * Returns the address of a function of the vDSO, or NULL. Both arguments are strings. With a
  * version of NULL, any version matches. Each call searches the image, so keep the result.
- * vdso_sym() of parse_vdso.c has the arguments in the other order.
+ * vdso_sym() of parse_vdso.c takes the arguments in the opposite order.
  *
- * Functions of the vDSO return negative errors, except on powerpc, where they are no C functions.
+ * Functions of the vDSO return negative errors, except on powerpc, where they do not return like C
+ * functions.
  */
 void *vdso_time_symbol(const char *name, const char *version);
 
 /**
- * Writes what answers each function, one line each, at most `size` bytes with the final NUL.
- * Returns the length of the whole text without the NUL, as snprintf(3) does.
+ * Writes what answers each function, in one line each, and at most `size` bytes with the final
+ * NUL. Returns the length of the whole text without the NUL, as snprintf(3) does.
  */
 size_t vdso_time_routes(char *text, size_t size);
 

@@ -1,8 +1,8 @@
 /*
  * vdso-time's clocks for std::chrono, in C++11 and later.
  *
- * Where a sandbox denies every way to read a clock, now() ends the program by std::terminate(). The
- * functions of vdso_time.h and vdso_time_counter.h return the error. MIT or Apache-2.0.
+ * If a sandbox denies every way to read a clock, now() ends the program with std::terminate(). The
+ * functions of vdso_time.h and vdso_time_counter.h return the error instead. MIT or Apache-2.0.
  */
 
 #ifndef VDSO_TIME_HPP
@@ -18,7 +18,7 @@
 
 namespace vdso_time {
 
-/* What the clocks have in common. Their times are those of the clock `Epoch`. */
+/* The common part of the clocks. Their time points have the epoch of the clock `Epoch`. */
 template <class Epoch, bool IsSteady>
 struct basic_clock {
     using duration = std::chrono::nanoseconds;
@@ -37,19 +37,20 @@ protected:
     }
 };
 
-/* CLOCK_MONOTONIC. Its times are those of std::chrono::steady_clock, for wait_until(). */
+/* CLOCK_MONOTONIC. Its time points are std::chrono::steady_clock's, for wait_until(). */
 struct steady_clock : basic_clock<std::chrono::steady_clock, true> {
     static time_point now() noexcept { return read(CLOCK_MONOTONIC); }
 };
 
-/* CLOCK_REALTIME. Its times are those of std::chrono::system_clock, in nanoseconds. */
+/* CLOCK_REALTIME. Its time points are std::chrono::system_clock's, in nanoseconds. */
 struct system_clock : basic_clock<std::chrono::system_clock, false> {
     static time_point now() noexcept { return read(CLOCK_REALTIME); }
 };
 
 /*
  * CLOCK_MONOTONIC at the last timer tick, usually at most 10 ms ago. It is behind steady_clock, so
- * its times do not mix with those of another clock. to_steady() converts one, for wait_until().
+ * its time points do not mix with another clock's. to_steady() converts a time point, for
+ * wait_until().
  */
 struct coarse_clock : basic_clock<coarse_clock, true> {
     static time_point now() noexcept { return read(CLOCK_MONOTONIC_COARSE); }
@@ -59,7 +60,7 @@ struct coarse_clock : basic_clock<coarse_clock, true> {
     }
 };
 
-/* CLOCK_MONOTONIC, read from the CPU's counter as vdso_time_counter.h says. Its times do not mix. */
+/* CLOCK_MONOTONIC, read from the counter (vdso_time_counter.h). Its time points do not mix. */
 struct counter_clock : basic_clock<counter_clock, true> {
     static time_point now() noexcept
     {

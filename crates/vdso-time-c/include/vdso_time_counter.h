@@ -1,20 +1,20 @@
 /*
- * vdso-time's clock on the CPU's counter, kept true to the kernel's clocks.
+ * vdso-time's clock on the CPU's counter, which follows the kernel's clocks.
  *
  * The functions read the counter themselves. In the first 11 ms of reads, and where the counter
- * cannot be trusted, the vDSO answers. vdso_time_counter_get_state() says which of the two does.
+ * cannot be trusted, the vDSO answers. vdso_time_counter_get_state() says which of the two answers.
  *
- * What vdso_time.h says of errors, pointers, threads and signals is true of these functions too,
- * with one exception. An update of the clock that is begun and never finished makes the later reads
- * of the process slower than the vDSO's; the times stay right. Three things can cut an update off:
- * a signal handler that leaves it by siglongjmp(3), a thread that ends or is cancelled
- * asynchronously in it, and, for the child, a fork(2) by another thread. An update is some 20
- * stores every 8 ms, so that is rare. If the program's handlers jump, block the signal during a
- * read, or use vdso_time.h.
+ * What vdso_time.h says about errors, pointers, threads and signals holds for these functions as
+ * well, with one exception. If an update of the clock is begun and never finished, the later reads
+ * of the process are slower than the vDSO's, but the times stay right. Three things can cut an
+ * update off: a signal handler that leaves it with siglongjmp(3), a thread that ends or is
+ * cancelled asynchronously in it, and, for the child, a fork(2) by another thread. An update is
+ * some 20 stores every 8 ms, so that is rare. If the program's handlers jump, block the signal
+ * during a read, or use vdso_time.h.
  *
- * Sandboxes: the clock makes system calls now and then. vdso_time_counter_forbid_system_calls()
- * ends that. A thread that must not read the counter (PR_SET_TSC, seccomp's strict mode)
- * gets SIGSEGV, as it does in the vDSO.
+ * Sandboxes: the clock makes system calls now and then, until the program calls
+ * vdso_time_counter_forbid_system_calls(). A thread that must not read the counter (PR_SET_TSC,
+ * seccomp's strict mode) gets SIGSEGV, as it does in the vDSO.
  *
  * Made by cbindgen from crates/vdso-time-c. MIT or Apache-2.0.
  */
@@ -37,12 +37,12 @@ enum vdso_time_counter_status {
    */
   VDSO_TIME_COUNTER_STATUS_CALIBRATING = 1,
   /**
-   * No read came in time. Two reads within 1 ms use the counter again.
+   * No read came in time to renew the segment. Two reads within 1 ms use the counter again.
    */
   VDSO_TIME_COUNTER_STATUS_STALE = 2,
   /**
-   * Another caller is updating the clock. If that stays, a handler that jumped, a cancelled
-   * thread or a fork cut the update off.
+   * Another caller is updating the clock. If the status stays, a signal handler that jumped, a
+   * cancelled thread or a fork cut the update off.
    */
   VDSO_TIME_COUNTER_STATUS_UPDATING = 3,
   /**
@@ -50,7 +50,7 @@ enum vdso_time_counter_status {
    */
   VDSO_TIME_COUNTER_STATUS_NO_COUNTER = 4,
   /**
-   * The kernel keeps its time by another clock source.
+   * The kernel derives its time from another clock source.
    */
   VDSO_TIME_COUNTER_STATUS_CLOCK_SOURCE = 5,
   /**
@@ -58,7 +58,7 @@ enum vdso_time_counter_status {
    */
   VDSO_TIME_COUNTER_STATUS_CLOCK_SOURCE_UNKNOWN = 6,
   /**
-   * The counter's rate depends on the CPU's.
+   * The counter's rate depends on the CPU's frequency.
    */
   VDSO_TIME_COUNTER_STATUS_NOT_INVARIANT = 7,
   /**
@@ -84,11 +84,11 @@ enum vdso_time_counter_status {
 };
 
 /**
- * What is known of the counter's clock at one moment.
+ * The state of the counter's clock at one moment.
  */
 struct vdso_time_counter_state {
   /**
-   * How far vdso_time_counter_monotonic() may be from CLOCK_MONOTONIC, in nanoseconds.
+   * How far vdso_time_counter_monotonic() can be from CLOCK_MONOTONIC, in nanoseconds.
    * UINT64_MAX if a sandbox denies the clock.
    */
   uint64_t error_bound;
@@ -97,7 +97,7 @@ struct vdso_time_counter_state {
    */
   uint64_t frequency;
   /**
-   * An enum vdso_time_counter_status. Later versions may have more values.
+   * An enum vdso_time_counter_status. Later versions can add values.
    */
   uint32_t status;
   /**
@@ -123,8 +123,9 @@ int64_t vdso_time_counter_monotonic(void);
 int64_t vdso_time_counter_realtime(void);
 
 /**
- * Gets the counter's value. The CPU may read it before it has finished earlier instructions. Where
- * a program cannot read the counter, it is the nanoseconds of vdso_time_counter_monotonic().
+ * Gets the counter's value. The CPU may read it before it has finished earlier instructions. On a
+ * machine whose counter a program cannot read, the value is the nanoseconds of
+ * vdso_time_counter_monotonic().
  */
 int vdso_time_counter_ticks(uint64_t *ticks);
 
@@ -140,9 +141,9 @@ int64_t vdso_time_counter_ticks_to_monotonic(uint64_t ticks);
 int vdso_time_counter_get_state(struct vdso_time_counter_state *state);
 
 /**
- * Checks whether the counter will be used in this process, before it is measured: it returns
- * VDSO_TIME_COUNTER_STATUS_USED, or why the vDSO will answer. vdso_time_explain() answers the same
- * question for the vDSO.
+ * Checks whether the counter will be used in this process, before it is measured. It returns
+ * VDSO_TIME_COUNTER_STATUS_USED, or the reason why the vDSO will answer. vdso_time_explain()
+ * answers the same question for the vDSO.
  *
  * It makes system calls, which the documentation of the Rust crate vdso-time-counter lists. Call
  * it once, before the first read and before a sandbox. VDSO_TIME_COUNTER_STATUS_FREQUENCY is not
@@ -151,9 +152,9 @@ int vdso_time_counter_get_state(struct vdso_time_counter_state *state);
 enum vdso_time_counter_status vdso_time_counter_check(void);
 
 /**
- * Takes the hypervisor's word for the counter under kvm-clock, instead of the CPU's, for the rest
- * of the process's life. The documentation of the Rust function trust_hypervisor says how wrong a
- * read can be after a move of the machine.
+ * Trusts the hypervisor's statement about the counter under kvm-clock, instead of the CPU's, for
+ * the rest of the process's life. The documentation of the Rust function trust_hypervisor says how
+ * wrong a read can be after a move of the machine.
  *
  * -EBUSY: the clock was read before. Then nothing changes.
  */

@@ -1,8 +1,9 @@
 /*
  * The other two headers include this one if clang compiles with -fsanitize=memory.
  *
- * MemorySanitizer calls what a library without its instrumentation has stored uninitialised. These
- * functions call the library's, and name the bytes that it has stored. MIT or Apache-2.0.
+ * MemorySanitizer treats memory that an uninstrumented library has stored as uninitialised. These
+ * functions call the library's functions, and mark the bytes that were stored as initialised. MIT
+ * or Apache-2.0.
  */
 
 #include <sanitizer/msan_interface.h>

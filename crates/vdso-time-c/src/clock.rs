@@ -33,11 +33,11 @@ pub struct vdso_timeval {
     pub tv_usec: i64,
 }
 
-/// What a read of a clock costs.
+/// The cost of a read of a clock.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub enum vdso_time_cost {
-    /// The times do not show it, or the clock cannot be read or does not exist.
+    /// The measurement is inconclusive, or the clock cannot be read or does not exist.
     Unknown = 0,
     /// At most two thirds of a system call: the vDSO reads the clock in user space.
     FunctionCall = 1,
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn vdso_time_clock_getres(
 }
 
 /// Gets the CPU and the NUMA node of the calling thread: getcpu(2). When the function returns, the
-/// thread can be on another one.
+/// thread might already run on another CPU.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_getcpu(cpu: *mut c_uint, node: *mut c_uint) -> c_int {
     let here = vdso_time::getcpu();
@@ -116,25 +116,26 @@ pub unsafe extern "C" fn vdso_time_getcpu(cpu: *mut c_uint, node: *mut c_uint) -
     unsafe { store(here.map(|here| here.cpu), cpu) }
 }
 
-/// Returns 1 if a read of a clock by vdso_time_clock_gettime() was seen to cost at most two thirds
-/// of a system call. Returns 0 otherwise, even if it is unknown or there is no such clock.
+/// Returns 1 if a read of a clock with vdso_time_clock_gettime() was measured to cost at most two
+/// thirds of a system call. Returns 0 otherwise, even if the cost is unknown or the clock does not
+/// exist.
 ///
-/// vdso_time_read_cost() measures it, and says more.
+/// vdso_time_read_cost() makes the same measurement, and distinguishes these cases.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_is_fast(clock: i32) -> c_int {
     let cost = vdso_time::read_cost(ClockId::from_raw(clock));
     c_int::from(cost == ReadCost::FunctionCall)
 }
 
-/// Measures what a read of a clock by vdso_time_clock_gettime() costs.
+/// Measures what a read of a clock with vdso_time_clock_gettime() costs.
 ///
-/// VDSO_TIME_COST_SYSTEM_CALL is right for CPU-time clocks. For another clock it mostly means that
-/// the vDSO cannot read the kernel's clock source, such as hpet. A program can warn of that,
+/// VDSO_TIME_COST_SYSTEM_CALL is right for CPU-time clocks. For another clock it usually means that
+/// the vDSO cannot read the kernel's clock source, such as hpet. A program can warn about that,
 /// because vdso_time_routes() names the vDSO even then. The answer holds for this moment, and an
-/// interrupt can mislead it; the program vdso-doctor has a proof.
+/// interrupt can mislead the measurement. The program vdso-doctor proves it.
 ///
-/// It makes at most 16 system calls clock_gettime(2). Call it before a sandbox that kills for them.
-/// In one that denies them with an error, the cost is unknown.
+/// It makes at most 16 system calls clock_gettime(2). Call it before the program enters a sandbox
+/// that kills for them. In a sandbox that denies them with an error, the cost is unknown.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_read_cost(clock: i32) -> vdso_time_cost {
     match vdso_time::read_cost(ClockId::from_raw(clock)) {
@@ -144,10 +145,10 @@ pub extern "C" fn vdso_time_read_cost(clock: i32) -> vdso_time_cost {
     }
 }
 
-/// Explains what a read of a clock by vdso_time_clock_gettime() costs, and writes a text for a log:
-/// why, and what to do. The text has at most `size` bytes with the final NUL; 256 are enough.
+/// Explains what a read of a clock with vdso_time_clock_gettime() costs, and writes a text for a
+/// log: why, and what to do. The text has at most `size` bytes with the final NUL; 256 are enough.
 ///
-/// It replaces a list of names of clock sources, because the cost is measured and a name only
+/// It replaces a list of names of clock sources, because the cost is measured and the name only
 /// explains it. It makes at most 32 system calls clock_gettime(2), and opens two files of /sys if
 /// reads enter the kernel. Call it before a sandbox.
 #[unsafe(no_mangle)]
@@ -195,8 +196,8 @@ pub unsafe extern "C" fn vdso_time_set_address(ehdr: *const c_void) -> c_int {
 
 /// Finds the image of the vDSO, which stays until the process ends. It must not be written to.
 ///
-/// -ENOENT: there is none. -EFAULT: it was unmapped. -EPERM: a sandbox denied the check of its
-/// address. -ENOEXEC: it is malformed. The clock functions work nevertheless.
+/// -ENOENT: the process has no vDSO. -EFAULT: it was unmapped. -EPERM: a sandbox denied the check
+/// of its address. -ENOEXEC: it is malformed. The clock functions work nevertheless.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_locate(base: *mut *const c_void, size: *mut usize) -> c_int {
     match Vdso::locate() {
@@ -215,9 +216,10 @@ pub unsafe extern "C" fn vdso_time_locate(base: *mut *const c_void, size: *mut u
 
 /// Returns the address of a function of the vDSO, or NULL. Both arguments are strings. With a
 /// version of NULL, any version matches. Each call searches the image, so keep the result.
-/// vdso_sym() of parse_vdso.c has the arguments in the other order.
+/// vdso_sym() of parse_vdso.c takes the arguments in the opposite order.
 ///
-/// Functions of the vDSO return negative errors, except on powerpc, where they are no C functions.
+/// Functions of the vDSO return negative errors, except on powerpc, where they do not return like C
+/// functions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_symbol(
     name: *const c_char,
@@ -230,8 +232,8 @@ pub unsafe extern "C" fn vdso_time_symbol(
     }
 }
 
-/// Writes what answers each function, one line each, at most `size` bytes with the final NUL.
-/// Returns the length of the whole text without the NUL, as snprintf(3) does.
+/// Writes what answers each function, in one line each, and at most `size` bytes with the final
+/// NUL. Returns the length of the whole text without the NUL, as snprintf(3) does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_routes(text: *mut c_char, size: usize) -> usize {
     // SAFETY: the caller passes null or room for `size` bytes.

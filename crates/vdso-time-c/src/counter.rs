@@ -17,18 +17,18 @@ pub enum vdso_time_counter_status {
     Used = 0,
     /// The counter's rate is being measured, which takes 11 ms of reads.
     Calibrating = 1,
-    /// No read came in time. Two reads within 1 ms use the counter again.
+    /// No read came in time to renew the segment. Two reads within 1 ms use the counter again.
     Stale = 2,
-    /// Another caller is updating the clock. If that stays, a handler that jumped, a cancelled
-    /// thread or a fork cut the update off.
+    /// Another caller is updating the clock. If the status stays, a signal handler that jumped, a
+    /// cancelled thread or a fork cut the update off.
     Updating = 3,
     /// The vDSO reads no counter that a program can read.
     NoCounter = 4,
-    /// The kernel keeps its time by another clock source.
+    /// The kernel derives its time from another clock source.
     ClockSource = 5,
     /// The kernel's clock source cannot be read in /sys.
     ClockSourceUnknown = 6,
-    /// The counter's rate depends on the CPU's.
+    /// The counter's rate depends on the CPU's frequency.
     NotInvariant = 7,
     /// The thread must not read the counter (PR_SET_TSC).
     Denied = 8,
@@ -42,16 +42,16 @@ pub enum vdso_time_counter_status {
     Other = 12,
 }
 
-/// What is known of the counter's clock at one moment.
+/// The state of the counter's clock at one moment.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct vdso_time_counter_state {
-    /// How far vdso_time_counter_monotonic() may be from CLOCK_MONOTONIC, in nanoseconds.
+    /// How far vdso_time_counter_monotonic() can be from CLOCK_MONOTONIC, in nanoseconds.
     /// UINT64_MAX if a sandbox denies the clock.
     pub error_bound: u64,
     /// The number of ticks per second, or 0 while it is not known.
     pub frequency: u64,
-    /// An enum vdso_time_counter_status. Later versions may have more values.
+    /// An enum vdso_time_counter_status. Later versions can add values.
     pub status: u32,
     /// Always 0.
     pub reserved: u32,
@@ -81,8 +81,9 @@ pub extern "C" fn vdso_time_counter_realtime() -> i64 {
     }
 }
 
-/// Gets the counter's value. The CPU may read it before it has finished earlier instructions. Where
-/// a program cannot read the counter, it is the nanoseconds of vdso_time_counter_monotonic().
+/// Gets the counter's value. The CPU may read it before it has finished earlier instructions. On a
+/// machine whose counter a program cannot read, the value is the nanoseconds of
+/// vdso_time_counter_monotonic().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_counter_ticks(ticks: *mut u64) -> c_int {
     // SAFETY: the caller passes null or an address to write to.
@@ -118,9 +119,9 @@ pub unsafe extern "C" fn vdso_time_counter_get_state(state: *mut vdso_time_count
     unsafe { store(Ok(seen), state) }
 }
 
-/// Checks whether the counter will be used in this process, before it is measured: it returns
-/// VDSO_TIME_COUNTER_STATUS_USED, or why the vDSO will answer. vdso_time_explain() answers the same
-/// question for the vDSO.
+/// Checks whether the counter will be used in this process, before it is measured. It returns
+/// VDSO_TIME_COUNTER_STATUS_USED, or the reason why the vDSO will answer. vdso_time_explain()
+/// answers the same question for the vDSO.
 ///
 /// It makes system calls, which the documentation of the Rust crate vdso-time-counter lists. Call
 /// it once, before the first read and before a sandbox. VDSO_TIME_COUNTER_STATUS_FREQUENCY is not
@@ -133,9 +134,9 @@ pub extern "C" fn vdso_time_counter_check() -> vdso_time_counter_status {
     }
 }
 
-/// Takes the hypervisor's word for the counter under kvm-clock, instead of the CPU's, for the rest
-/// of the process's life. The documentation of the Rust function trust_hypervisor says how wrong a
-/// read can be after a move of the machine.
+/// Trusts the hypervisor's statement about the counter under kvm-clock, instead of the CPU's, for
+/// the rest of the process's life. The documentation of the Rust function trust_hypervisor says how
+/// wrong a read can be after a move of the machine.
 ///
 /// -EBUSY: the clock was read before. Then nothing changes.
 #[unsafe(no_mangle)]

@@ -1,5 +1,5 @@
-//! The C interface of vdso-time. `cargo xtask api --write` makes a header of `clock` and one of
-//! `counter`, which document the functions for C programs.
+//! The C interface of vdso-time. `cargo xtask api --write` makes one header from `clock` and one
+//! from `counter`, which document the functions for C programs.
 
 #![no_std]
 #![cfg(any(target_os = "linux", target_os = "android"))]
@@ -79,8 +79,8 @@ unsafe fn store<T>(result: Result<T, Errno>, to: *mut T) -> c_int {
 
 /// Stores the two words of a time and returns 0, or returns the error.
 ///
-/// The vDSO has just stored the words one by one. A copy of both at once would wait for these
-/// stores, which costs a fifth of a read, so volatile writes keep the copies apart.
+/// The vDSO has just stored the words one by one. Copying both words with one load would wait for
+/// these stores, which costs a fifth of a read. Volatile writes keep the two copies separate.
 ///
 /// # Safety
 /// `to` must be null or an address to write to.
@@ -104,9 +104,10 @@ fn negative(error: Errno) -> c_int {
     -error.raw_os_error()
 }
 
-// The linker takes the shadow stack from a whole program if one object does not name it. It needs
-// nothing of the code: every function here returns to where it was called. IBT, BTI and GCS are not
-// named. IBT and BTI need a landing pad in every function, which stable Rust does not emit.
+// The linker turns the shadow stack off for a whole program if one object does not declare it. The
+// code needs no change for it, because every function here returns to its caller. IBT, BTI and GCS
+// are not declared. IBT and BTI need a landing pad in every function, which stable Rust does not
+// emit.
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 core::arch::global_asm!(
     ".pushsection .note.gnu.property, \"a\", @note",

@@ -1,8 +1,9 @@
 //! The functions of the kernel's tools/testing/selftests/vDSO/parse_vdso.c, for programs written
 //! for it. They have its names and arguments, and its rules for symbols and versions.
 //!
-//! What differs: a null version matches any version, an address of 0 means that there is no vDSO,
-//! and a malformed image has no functions. Such programs declare the functions in parse_vdso.h.
+//! Three things differ: a null version matches any version, an address of 0 means that the process
+//! has no vDSO, and a malformed image has no functions. Such programs declare the functions in
+//! parse_vdso.h.
 
 use core::ffi::{c_char, c_void};
 use core::ptr;

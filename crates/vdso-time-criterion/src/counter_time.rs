@@ -1,4 +1,4 @@
-//! [`CounterTime`]: the CPU's own counter, less the cost of reading it.
+//! [`CounterTime`]: the CPU's own counter, minus the cost of a read of it.
 
 #![allow(unsafe_code, reason = "a fence is an instruction")]
 #![allow(clippy::cast_precision_loss, reason = "ticks are far below 2^53")]
@@ -34,7 +34,7 @@ pub struct Ticks {
     empty: u64,
 }
 
-/// The error of [`CounterTime::new`]: what the counter's clock does in the counter's place.
+/// The error of [`CounterTime::new`]: why the counter's clock does not use the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotUsed(Status);
 
@@ -59,7 +59,8 @@ impl CounterTime {
     ///
     /// # Errors
     ///
-    /// Why the counter cannot be used. [`VdsoTime`](crate::VdsoTime) always can.
+    /// If the counter cannot be used; the error says why. [`VdsoTime`](crate::VdsoTime) always
+    /// works.
     ///
     /// # Panics
     ///
@@ -97,7 +98,8 @@ fn ticks_since(start: u64) -> u64 {
     Value::read_ordered().as_raw().saturating_sub(start)
 }
 
-/// Makes an x86 or arm CPU finish everything before it starts anything after. Others do nothing.
+/// Makes an x86 or arm CPU finish all earlier instructions before it starts later ones. On other
+/// architectures it does nothing.
 #[inline]
 fn fence() {
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
@@ -110,7 +112,7 @@ fn fence() {
     unsafe {
         asm!("isb", options(nostack, preserves_flags));
     };
-    // It has an isb in every instruction set. Older assemblers do not know the name.
+    // An isb exists in every instruction set of arm, but older assemblers do not know its name.
     #[cfg(target_arch = "arm")]
     let _ = Value::read_ordered();
 }

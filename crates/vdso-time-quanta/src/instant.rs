@@ -63,7 +63,7 @@ impl Instant {
         Self::now().duration_since(*self)
     }
 
-    /// Returns the instant later by a duration, if `u64` has it in nanoseconds.
+    /// Returns the instant later by a duration, or `None` if its nanoseconds do not fit in a `u64`.
     #[must_use]
     pub fn checked_add(&self, duration: Duration) -> Option<Self> {
         self.0
@@ -71,7 +71,8 @@ impl Instant {
             .map(Self)
     }
 
-    /// Returns the instant earlier by a duration, if `u64` has it in nanoseconds.
+    /// Returns the instant earlier by a duration, or `None` if its nanoseconds do not fit in a
+    /// `u64`.
     #[must_use]
     pub fn checked_sub(&self, duration: Duration) -> Option<Self> {
         self.0

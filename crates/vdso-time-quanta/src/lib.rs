@@ -24,7 +24,7 @@ thread_local! {
     static MOCK: RefCell<Option<Arc<Mock>>> = const { RefCell::new(None) };
 }
 
-/// A clock, or a mock of one. All clocks that are not mocks are the same.
+/// A clock, or a mock of a clock. All clocks that are not mocks are the same clock.
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
     mock: Option<Arc<Mock>>,
@@ -50,7 +50,7 @@ impl Clock {
     }
 
     /// Returns the time. It does not go back within a thread. With the feature `ordered` it is not
-    /// earlier than one that any thread read before.
+    /// earlier than a time that any thread read before.
     ///
     /// # Panics
     ///
@@ -127,9 +127,9 @@ pub fn with_clock<T>(clock: &Clock, f: impl FnOnce() -> T) -> T {
     f()
 }
 
-/// Sets the time of [`Instant::recent`] and [`Clock::recent`], if it is later than theirs.
+/// Sets the time of [`Instant::recent`] and [`Clock::recent`], unless their time is later.
 ///
-/// 0 clears it. In [`with_clock`] of a mock the time can also go back.
+/// 0 clears it. Inside [`with_clock`] with a mock, the time can also go back.
 pub fn set_recent(instant: Instant) {
     if instant.0 == 0 || mocked().is_some() {
         RECENT.store(instant.0, Ordering::Release);
@@ -155,7 +155,7 @@ fn mocked() -> Option<u64> {
         .flatten()
 }
 
-/// Returns the time in nanoseconds, on Linux of `CLOCK_MONOTONIC`.
+/// Returns the time in nanoseconds. On Linux it is on the scale of `CLOCK_MONOTONIC`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[inline]
 fn monotonic() -> u64 {

@@ -8,8 +8,8 @@ use web_time::{SystemTime, UNIX_EPOCH};
 
 pub use crate::Instant;
 
-/// Returns whether the first call of this function found that the kernel keeps its time by the
-/// CPU's counter and that this process may read it.
+/// Returns whether the first call of this function found that the kernel derives its time from the
+/// CPU's counter and that this process may read the counter.
 ///
 /// The answer is always the same in a process, as in fastant. The first call makes the system calls
 /// of [`check`]. `vdso_time_counter::state()` says whether the counter answers at this moment.
@@ -30,7 +30,7 @@ impl Anchor {
     ///
     /// # Panics
     ///
-    /// If the wall clock is before 1970, or as [`Clock::now`](crate::Clock::now).
+    /// If the wall clock is before 1970, or if [`Clock::now`](crate::Clock::now) panics.
     #[must_use]
     pub fn new() -> Self {
         let unix = SystemTime::now()

@@ -34,7 +34,7 @@ impl Mock {
     ///
     /// # Panics
     ///
-    /// If the time is out of the range of `u64` then.
+    /// If the new time does not fit in a `u64`.
     pub fn increment<N: IntoNanoseconds>(&self, amount: N) {
         self.change(amount, u64::checked_add);
     }
@@ -43,7 +43,7 @@ impl Mock {
     ///
     /// # Panics
     ///
-    /// If the time is below 0 then.
+    /// If the new time would be below 0.
     pub fn decrement<N: IntoNanoseconds>(&self, amount: N) {
         self.change(amount, u64::checked_sub);
     }

@@ -29,7 +29,7 @@ pub struct Handle {
 /// Why an [`Upkeep`] cannot start.
 #[derive(Debug)]
 pub enum Error {
-    /// There is one already.
+    /// An upkeep thread is already running.
     UpkeepRunning,
     /// The system cannot start a thread.
     FailedToSpawnUpkeepThread(io::Error),
@@ -72,7 +72,7 @@ impl Upkeep {
     ///
     /// # Errors
     ///
-    /// If there is an upkeep thread already, or the system cannot start one.
+    /// If an upkeep thread is already running, or the system cannot start one.
     ///
     /// # Panics
     ///

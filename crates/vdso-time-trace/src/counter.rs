@@ -4,10 +4,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::site::{Site, Trace};
 
-/// Counts reads, by an atomic addition.
+/// Counts reads with an atomic addition.
 ///
-/// Threads that read at one site share the counter's cache line. Counters of an array do not share
-/// one, so sites do not.
+/// Threads that read at one site share the counter's cache line. Each counter of an array has a
+/// cache line of its own, so sites do not share one.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Counter(AtomicU64);

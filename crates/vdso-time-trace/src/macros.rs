@@ -5,12 +5,13 @@
 /// `traced!(call)` or `traced!("name", call)`. Without a name the site has the name of the module.
 /// The call must return a [`Read`](crate::Read). An `i64` is taken for the seconds of `time()`.
 ///
-/// Without the feature `enabled` the macro is the bare call.
+/// Without the feature `enabled`, the macro expands to the bare call.
 #[cfg(feature = "enabled")]
 #[macro_export]
 macro_rules! traced {
     (@site $name:expr, $call:expr) => {{
-        // The call sees this name, because items have no hygiene. So it is one that no caller uses.
+        // The call can see this name, because macro hygiene does not apply to items. So no caller
+        // is likely to use it.
         #[$crate::hidden::linkme::distributed_slice($crate::hidden::SITES)]
         #[linkme(crate = $crate::hidden::linkme)]
         static __VDSO_TIME_TRACE_SITE: $crate::Site = $crate::Site::new(
@@ -37,8 +38,8 @@ macro_rules! traced {
     };
 }
 
-/// Makes a call that reads a clock a [`Site`](crate::Site), with the feature `enabled`. It is off,
-/// so this is the bare call.
+/// Makes a call that reads a clock a [`Site`](crate::Site), with the feature `enabled`. The feature
+/// is off, so the macro expands to the bare call.
 ///
 /// `traced!(call)` or `traced!("name", call)`. The call must return a [`Read`](crate::Read). An
 /// `i64` is taken for the seconds of `time()`.
@@ -54,13 +55,13 @@ macro_rules! traced {
     };
 }
 
-/// With the feature or without, a call compiles that returns a `Read`:
+/// With and without the feature, a call that returns a `Read` compiles:
 ///
 /// ```
 /// vdso_time_trace::traced!("a name", 1_i64);
 /// ```
 ///
-/// No other does, and the name is a string:
+/// No other call compiles, and the name must be a string:
 ///
 /// ```compile_fail,E0277
 /// vdso_time_trace::traced!("a name", 1_u64);

@@ -15,7 +15,7 @@ pub fn report<const N: usize>(counters: &[Counter; N]) -> Report<N> {
     Report(rows)
 }
 
-/// A table, printed with `{}`. If there are no [`sites`] it says why.
+/// A table, printed with `{}`. If there are no [`sites`], the text says why.
 #[derive(Debug)]
 pub struct Report<const N: usize>([Option<(&'static Site, u64)>; N]);
 

@@ -1,4 +1,4 @@
-//! [`Site`]: a place in the source that reads a clock, and the [`Tracer`] that it points to. The
+//! [`Site`]: a call in the source that reads a clock, and the [`Tracer`] that it points to. The
 //! linker makes the list of all sites.
 
 use core::fmt;
@@ -18,12 +18,13 @@ pub struct Site {
 
 /// Receives the reads of the sites that it is attached to.
 ///
-/// The thread that reads the clock calls the tracer. Several threads may call it at once, and a
-/// signal handler may interrupt a call and make another. So a tracer must not lock or allocate. It
-/// must call the untraced functions: a read at a site that it traces would recurse without end.
+/// The thread that reads the clock calls the tracer. Several threads may call it at the same time,
+/// and a signal handler may interrupt a call and make another. So a tracer must not lock or
+/// allocate. It must call the untraced functions: a read at a site that it traces would recurse
+/// endlessly.
 ///
-/// An array of tracers is a tracer with one for each of the first `N` [`sites`](crate::sites). A
-/// pair is a tracer that calls both.
+/// An array of tracers is a tracer, and has one element for each of the first `N`
+/// [`sites`](crate::sites). A pair is a tracer that calls both.
 pub trait Trace: Sync + 'static {
     /// Receives each read after it was made, with its [time](crate::Read::nanos).
     fn event(&self, site: &'static Site, nanos: Option<i64>);
@@ -46,7 +47,7 @@ impl Tracer {
 }
 
 /// Each [`traced!`](crate::traced) puts its site into a section of this name, and the linker joins
-/// them. The name is unique in the program, so it has the version of this crate's `Site`.
+/// them. The name must be unique in the program, so it contains the version of this crate's `Site`.
 #[cfg(feature = "enabled")]
 #[doc(hidden)]
 #[linkme::distributed_slice]
@@ -54,7 +55,7 @@ pub static VDSO_TIME_TRACE_0_1_SITES: [Site];
 
 /// Returns every site in this executable or shared object, whether it is ever called or not.
 ///
-/// Without the feature `enabled` there are none.
+/// Without the feature `enabled`, the list is empty.
 #[must_use]
 #[inline]
 pub fn sites() -> &'static [Site] {
@@ -136,8 +137,8 @@ impl Site {
         }
     }
 
-    /// Returns whether the site has a tracer. `Relaxed`, so an untraced read has no barrier, even
-    /// on arm.
+    /// Returns whether the site has a tracer. The load is `Relaxed`, so an untraced read has no
+    /// barrier, even on arm.
     #[must_use]
     #[inline]
     pub fn is_traced(&self) -> bool {
@@ -149,7 +150,7 @@ impl Site {
     #[cold]
     #[inline(never)]
     pub fn trace(&'static self, nanos: Option<i64>) {
-        // `Acquire` makes all readable that was written before `set_tracer`.
+        // `Acquire`, so that everything is visible that was written before `set_tracer`.
         if let Some(tracer) = reference(self.tracer.load(Ordering::Acquire)) {
             tracer.call(self, nanos);
         }
@@ -165,7 +166,7 @@ fn reference(tracer: *mut Tracer) -> Option<&'static Tracer> {
     unsafe { tracer.as_ref() }
 }
 
-/// Its name, function, file and line.
+/// Prints the name, function, file and line.
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

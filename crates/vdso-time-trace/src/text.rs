@@ -44,8 +44,8 @@ const fn is_part(call: &[u8], at: usize) -> bool {
     is_word(call, at.wrapping_sub(1)) && is_word(call, at + 1)
 }
 
-/// Returns whether a byte is part of a word. All others of UTF-8 are, because an identifier can
-/// have them.
+/// Returns whether a byte is part of a word. All bytes that are not ASCII are, because an
+/// identifier can contain them.
 const fn is_word(call: &[u8], at: usize) -> bool {
     if at >= call.len() {
         return false;

@@ -11,13 +11,13 @@ unsafe extern "C" {
 }
 
 // The number goes in r7, the frame pointer of Thumb code. The kernel delivers most signals right
-// after the `svc`, and a handler that unwinds there finds the frame of a C caller by r7. With
-// inline assembly, r7 still held the number then, and such a handler crashed. So this is a function
-// with its own unwind table.
+// after the `svc`, and a handler that unwinds from there finds the frame of a C caller through r7.
+// With inline assembly, r7 still held the number at that moment, and such a handler crashed. So
+// this is a function with its own unwind table.
 //
-// It is ARM code in every program, because one text for both modes lacks the mark of Thumb code in
-// some compilers. The mode lasts until the next function or, with LTO, the next crate's assembly:
-// LLVM states the mode there.
+// The function is ARM code in every program, because some compilers do not mark a text for both
+// modes as Thumb code. The mode lasts until the next function or, with LTO, the next crate's
+// assembly, where LLVM sets the mode again.
 core::arch::global_asm!(
     ".ifndef vdso_time_enter",
     ".pushsection .text.vdso_time_enter,\"ax\",%progbits",

@@ -2,8 +2,8 @@
 
 use crate::errno::Errno;
 
-/// Defines the system call of an architecture by its assembly: the instruction, then the registers
-/// of the number, of the arguments and of the result, and those that the kernel changes.
+/// Defines the system call of an architecture from its assembly: the instruction, then the
+/// registers of the number, of the arguments and of the result, and those that the kernel changes.
 #[allow(
     unused_macros,
     reason = "some architectures have a function in assembly, and some libc's"

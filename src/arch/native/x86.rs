@@ -1,8 +1,8 @@
-//! The system call of `x86` (i386): by the vDSO's `__kernel_vsyscall`, or by `int 0x80` until the
-//! vDSO has been found.
+//! The system call of `x86` (i386): through the vDSO's `__kernel_vsyscall`, or with `int 0x80`
+//! until the vDSO has been found.
 //!
-//! Every x86 kernel has `int 0x80`, but it costs 3 to 30 times as much in a virtual machine. The
-//! vDSO's function (arch/x86/entry/vdso/vdso32/system_call.S) uses the fastest of `sysenter`,
+//! Every x86 kernel accepts `int 0x80`, but in a virtual machine it costs 3 to 30 times as much.
+//! The vDSO's function (arch/x86/entry/vdso/vdso32/system_call.S) uses the fastest of `sysenter`,
 //! `syscall` and `int 0x80` that the CPU has. It takes the registers of `int 0x80` and changes only
 //! eax.
 
@@ -21,7 +21,7 @@ unsafe extern "C" {
 
 // This is a function with its own unwind tables. The kernel delivers most signals right after the
 // entry, and their handlers may unwind. Inline assembly would have to push esi, which cannot be an
-// operand, and then unwinders would look for the return address in the wrong place.
+// operand, and then unwinders would look for the return address at the wrong stack offset.
 core::arch::global_asm!(
     ".ifndef vdso_time_enter",
     ".pushsection .text.vdso_time_enter,\"ax\",@progbits",

@@ -10,9 +10,9 @@ use crate::types::{ClockId, Cpu, Timespec, Timeval};
 /// It is the second of `CLOCK_REALTIME_COARSE`, as in time(2). It changes with the timer tick, up
 /// to 10 ms after the second of `CLOCK_REALTIME`.
 ///
-/// The result is -1 if the vDSO and every system call fail. That is the contract of time(2), and
-/// passes the vDSO's answer on without a test. Where -1 is not an answer, as for an expiry date,
-/// use [`try_time`], which returns the error.
+/// The result is -1 if the vDSO and every system call fail. This is the contract of time(2), and it
+/// means that the vDSO's answer needs no test. Where -1 would be mistaken for a time, such as in an
+/// expiry date, use [`try_time`], which returns the error.
 #[inline]
 #[must_use]
 pub fn time() -> i64 {
@@ -23,7 +23,7 @@ pub fn time() -> i64 {
 ///
 /// # Errors
 ///
-/// - The first error other than `ENOSYS`, if every system call fails. A sandbox mostly answers
+/// - If every system call fails, the first error other than `ENOSYS`. A sandbox usually answers
 ///   `EPERM`.
 /// - `EOVERFLOW` after January 2038, if only 32-bit system calls answer.
 #[inline]
@@ -38,7 +38,7 @@ pub fn try_time() -> Result<i64, Errno> {
 ///
 /// # Errors
 ///
-/// Those of [`try_time`].
+/// The errors of [`try_time`].
 #[inline]
 pub fn gettimeofday() -> Result<Timeval, Errno> {
     let mut time = Timeval::default();
@@ -53,7 +53,7 @@ pub fn gettimeofday() -> Result<Timeval, Errno> {
 /// # Errors
 ///
 /// - `EINVAL`: the kernel has no such clock.
-/// - Mostly `EPERM`, if a sandbox denies the system call and the vDSO does not read this clock.
+/// - Usually `EPERM`, if a sandbox denies the system call and the vDSO does not read this clock.
 /// - `EOVERFLOW` after January 2038, if only 32-bit system calls answer.
 /// - The driver of a clock may return errors of its own.
 ///
@@ -82,12 +82,12 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
 /// without high-resolution timers. It is neither the cost of a read nor the accuracy of the clock.
 ///
 /// For an auxiliary clock ([`ClockId::aux`]) the vDSO answers 1 ns since Linux 6.17, even if the
-/// clock does not exist. [`syscall::clock_getres`](crate::syscall::clock_getres) answers `EINVAL`
-/// then.
+/// clock does not exist. In that case [`syscall::clock_getres`](crate::syscall::clock_getres)
+/// returns `EINVAL`.
 ///
 /// # Errors
 ///
-/// Those of [`clock_gettime`].
+/// The errors of [`clock_gettime`].
 ///
 /// # Examples
 ///
@@ -111,12 +111,12 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 
 /// Returns the CPU and the NUMA node on which the thread runs: getcpu(2).
 ///
-/// The thread may have moved when the function returns.
+/// When the function returns, the thread might already run on another CPU.
 ///
 /// # Errors
 ///
-/// The error of a sandbox, if the vDSO has no getcpu of its own: on arm, aarch64 and riscv64, on
-/// i386 before Linux 6.3, and in images that QEMU or gVisor made.
+/// The error of a sandbox, if the vDSO has no getcpu that reads the CPU itself: on arm, aarch64 and
+/// riscv64, on i386 before Linux 6.3, and in images that QEMU or gVisor made.
 #[inline]
 pub fn getcpu() -> Result<Cpu, Errno> {
     let (mut cpu, mut node) = (0, 0);
@@ -130,7 +130,8 @@ pub fn getcpu() -> Result<Cpu, Errno> {
 // nothing.
 //
 // The kernel's answer goes to the same variables as the vDSO's. If `ask_kernel` returned it, every
-// caller would load 16 bytes at once that were stored as 8 and 8, and wait for both stores.
+// caller would load, with one instruction, 16 bytes that two instructions had stored, and would
+// wait for both stores.
 
 #[cold]
 #[inline(never)]

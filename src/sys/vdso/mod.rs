@@ -1,9 +1,9 @@
-//! The vDSO answers, and otherwise a system call.
+//! Calls the vDSO, and makes a system call where the vDSO cannot answer.
 //!
-//! The first call of any function: `calls` calls the slot, in which is the slot's resolver.
-//! `resolve` finds the vDSO ([`vdso::find`](crate::process::vdso)), decides which symbol answers
-//! each function ([`decide`](crate::choice)), and fills every slot. Later calls find the vDSO's
-//! function in the slot.
+//! In the first call of any function, `calls` calls the function in the slot, which is the
+//! resolver. `resolve` finds the vDSO ([`vdso::find`](crate::process::vdso)), decides which symbol
+//! answers each function ([`decide`](crate::choice)), and fills every slot. Later calls find the
+//! vDSO's function in the slot.
 
 #![allow(unsafe_code, reason = "function pointers and system calls")]
 

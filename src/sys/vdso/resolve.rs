@@ -1,8 +1,8 @@
 //! The slots, and the pass over the image that fills all of them.
 //!
 //! Every slot has the 64-bit signature, on every kernel. Each function is resolved alone: a missing
-//! symbol does not disable another function. A slot keeps its function, whatever a call answers
-//! later.
+//! symbol does not disable another function. A slot keeps its function, whatever later calls of it
+//! return.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -43,7 +43,7 @@ pub(super) static CLOCK_GETRES: Slot<ClockFn> = Slot::new(
 pub(super) static GETCPU: Slot<GetcpuFn> = Slot::new(resolve_getcpu, no_getcpu, no_getcpu);
 
 /// Returns the adapter if a candidate of the function has another signature, and otherwise the
-/// fallback, so that the adapter is in no program that does not need it.
+/// fallback, so that only programs that need the adapter contain it.
 const fn adapter<F: FnPtr>(entry: &Entry, adapter: F, fallback: F) -> F {
     if entry.has_only(F::SHAPE) {
         fallback
@@ -162,7 +162,8 @@ fn find_symbols() -> [Result<Code, FallbackReason>; 5] {
 extern "C" fn gettimeofday_from_clock_gettime(out: &mut Timeval, _: Option<&mut ()>) -> i32 {
     let mut now = Timespec::default();
     let result = CLOCK_GETTIME.get()(ClockId::REALTIME, &mut now);
-    // The kernel's nanoseconds fit in 32 bits. To divide 64 bits, a 32-bit CPU calls a function.
+    // The kernel's nanoseconds fit in 32 bits. A 64-bit division would be a function call on a
+    // 32-bit CPU.
     *out = Timeval {
         tv_sec: now.tv_sec,
         tv_usec: (now.tv_nsec as u32 / 1000).into(),
@@ -182,8 +183,8 @@ extern "C" fn time_from_clock_gettime(_: Option<&mut i64>) -> i64 {
     }
 }
 
-// What the slots get if no symbol answers. The callers of `time` do not test its result, so its
-// function asks the kernel.
+// The fallbacks, which the slots get if no symbol answers. The callers of `time` do not test its
+// result, so its fallback asks the kernel itself.
 
 const ENOSYS: i32 = -Errno::ENOSYS.raw_os_error();
 

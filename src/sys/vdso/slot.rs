@@ -2,12 +2,12 @@
 //!
 //! The slot of a public function starts as its resolver, which finds the function that answers,
 //! stores it and calls it. So a call loads an address and calls it. A `OnceCell` would test before
-//! each call whether it is the first: one more load, a test and a branch in every read, for what
-//! happens once in a process.
+//! each call whether it is the first one. That would be one more load, a test and a branch in every
+//! read, for an event that happens once in a process.
 //!
-//! `routes()` reports what the slots hold. A record beside them was tried: it took a table of all
-//! reasons, and could only repeat what the slots know. A new search of the image would be worse: in
-//! a sandbox it could find less than the first call did.
+//! `routes()` reports what the slots hold. We tried a record beside them, but it needed a table of
+//! all reasons, and could only repeat what the slots know. A new search of the image would be
+//! worse, because in a sandbox it could find less than the first call did.
 //!
 //! # Memory ordering
 //!
@@ -19,13 +19,13 @@
 //!   resolver, which resolves again, or a function that answers `ENOSYS`, after which the caller
 //!   asks the kernel.
 //!
-//! A slot is filled by `Release`, and `warm_up()` and `routes()` load by `Acquire`. So a thread
-//! that sees a filled slot there sees what was stored before it: the reason, and the slot that an
-//! adapter calls.
+//! A slot is stored with `Release`, and `warm_up()` and `routes()` load it with `Acquire`. So if
+//! such a load sees a filled slot, the thread also sees what was stored before: the reason, and the
+//! slot that an adapter calls.
 //!
-//! Two threads may resolve at once, and a sandbox around one of them may hide the vDSO from it. So
-//! its fallback replaces only the resolver, and a function of the vDSO replaces anything. All
-//! threads that find the vDSO find the same functions.
+//! Two threads can resolve at the same time, and a sandbox around one of them can hide the vDSO
+//! from it. So a fallback replaces only the resolver, but a function of the vDSO replaces anything.
+//! All threads that find the vDSO find the same functions.
 
 use core::mem;
 use core::ptr;
@@ -68,12 +68,12 @@ signatures! {
 pub(crate) struct Slot<F> {
     /// The vDSO's function, or one of the following.
     address: AtomicPtr<()>,
-    /// What the slot starts as: it finds the function, fills the slots and calls it.
+    /// The slot's first value. It finds the function, fills the slots and calls the function.
     resolver: F,
-    /// What calls a function of the vDSO with another signature.
+    /// A function that calls a function of the vDSO with another signature.
     adapter: F,
-    /// What answers if the vDSO does not: `ENOSYS`, after which the caller asks the kernel. The
-    /// fallback of `time` asks the kernel itself.
+    /// The function for a slot that the vDSO does not answer. It returns `ENOSYS`, after which the
+    /// caller asks the kernel. The fallback of `time` asks the kernel itself.
     fallback: F,
     /// Why the slot has the fallback: an `Option<FallbackReason>`. The first reason stays.
     reason: AtomicU8,
@@ -119,8 +119,8 @@ impl<F: FnPtr> Slot<F> {
         unsafe { function_at(address) }
     }
 
-    /// Stores the function that was found, or the adapter for it. If there is none, stores the
-    /// reason, and replaces the resolver by the fallback.
+    /// Stores the function that was found, or the adapter for it. If none was found, stores the
+    /// reason, and replaces the resolver with the fallback.
     pub(crate) fn fill(&self, found: Result<Code, FallbackReason>) {
         match found {
             Ok(Code(Choice { candidate, address })) => {
@@ -180,7 +180,7 @@ impl<F: FnPtr> Slot<F> {
 ///
 /// # Safety
 ///
-/// The address must be that of code with the signature of `F`, for the life of the process.
+/// At the address must be code with the signature of `F`, for the life of the process.
 #[inline]
 unsafe fn function_at<F: FnPtr>(address: *mut ()) -> F {
     const { assert!(size_of::<F>() == size_of::<*mut ()>()) };

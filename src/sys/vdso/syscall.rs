@@ -11,11 +11,11 @@ use crate::types::{ClockId, Cpu, Timespec, Timespec32, Timeval};
 
 /// Returns the seconds since the Epoch from the kernel.
 ///
-/// They are those of `CLOCK_REALTIME_COARSE`, as in time(2).
+/// They are the seconds of `CLOCK_REALTIME_COARSE`, as in time(2).
 ///
 /// # Errors
 ///
-/// Those of [`try_time`](crate::try_time).
+/// The errors of [`try_time`](crate::try_time).
 pub fn try_time() -> Result<i64, Errno> {
     Ok(ask(&ABI.time, ClockId::REALTIME_COARSE, Einval::AsksAgain)?.tv_sec)
 }
@@ -24,7 +24,7 @@ pub fn try_time() -> Result<i64, Errno> {
 ///
 /// # Errors
 ///
-/// Those of [`try_time`].
+/// The errors of [`try_time`].
 pub fn gettimeofday() -> Result<Timeval, Errno> {
     ask(&ABI.gettimeofday, ClockId::REALTIME, Einval::AsksAgain).map(Timeval::of)
 }
@@ -33,7 +33,7 @@ pub fn gettimeofday() -> Result<Timeval, Errno> {
 ///
 /// # Errors
 ///
-/// Those of [`clock_gettime`](crate::clock_gettime).
+/// The errors of [`clock_gettime`](crate::clock_gettime).
 pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
     ask(&ABI.clock_gettime, clock, Einval::IsFinal)
 }
@@ -42,7 +42,7 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
 ///
 /// # Errors
 ///
-/// Those of [`clock_gettime`].
+/// The errors of [`clock_gettime`].
 pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
     ask(&ABI.clock_getres, clock, Einval::IsFinal)
 }
@@ -57,7 +57,7 @@ pub fn getcpu() -> Result<Cpu, Errno> {
     kernel::getcpu(NUMBER)
 }
 
-/// What `EINVAL` means.
+/// The meaning of `EINVAL`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Einval {
     /// The kernel has no such clock. The caller chose the clock.
@@ -75,7 +75,7 @@ fn ask(entry: &'static Entry, clock: ClockId, einval: Einval) -> Result<Timespec
     read(first, clock).or_else(|refusal| ask_others(others, clock, einval, refusal))
 }
 
-/// Makes the further system calls after the first one was refused.
+/// Makes the other system calls of a function after the first one failed.
 #[cold]
 fn ask_others(
     calls: &[Syscall],
