@@ -69,12 +69,12 @@ macro_rules! clock {
 clock! {
     /// `CLOCK_MONOTONIC`, read from the counter after all earlier instructions.
     ///
-    /// No time is earlier than one that any thread read before, except as [Order](super#order)
+    /// No time is earlier than a time that any thread read before, except as [Order](super#order)
     /// says. If a thread only compares its own times, [`CounterMonotonicUnordered`] is cheaper.
     ///
     /// # Examples
     ///
-    /// Its times convert into those of `CLOCK_MONOTONIC`, which other libraries take:
+    /// Its times convert into times of `CLOCK_MONOTONIC`, which other libraries accept:
     ///
     /// ```
     /// use vdso_time_counter::{CounterMonotonic, Duration};
@@ -93,12 +93,12 @@ clock! {
 clock! {
     /// `CLOCK_REALTIME`, read from the counter after all earlier instructions.
     ///
-    /// It is the monotonic clock of this crate plus an offset, which is measured once, to a
-    /// fraction of a read of the kernel's clocks: to about 5 ns where that takes 25 ns. So it goes
-    /// back only if `CLOCK_REALTIME` does, except as [Order](super#order) says. If that is set, or
-    /// a leap second sets it back (`STA_INS`), the next segment follows, at most 17 ms later. A
-    /// step that is shorter than some reads of the kernel's clocks, usually 200 ns, might not be
-    /// followed.
+    /// It is the monotonic clock of this crate plus an offset, which is measured once. The offset
+    /// is right to a fraction of the time that a read of the kernel's clocks takes: to about 5 ns
+    /// if a read takes 25 ns. So the clock goes back only if `CLOCK_REALTIME` does, except as
+    /// [Order](super#order) says. If `CLOCK_REALTIME` is set, or a leap second sets it back
+    /// (`STA_INS`), the next segment follows it, at most 17 ms later. A step that is shorter than
+    /// some reads of the kernel's clocks, usually 200 ns, might not be followed.
     ///
     /// # Examples
     ///
@@ -116,12 +116,12 @@ clock! {
 }
 
 clock! {
-    /// `CLOCK_MONOTONIC`, by the cheapest read of the counter.
+    /// `CLOCK_MONOTONIC`, from the cheapest read of the counter.
     ///
     /// The CPU may read the counter before it has finished earlier instructions. So no time is
-    /// earlier than one that the *same thread* read before, except as [Order](super#order) says,
-    /// but it can be some nanoseconds earlier than one that another thread read before. Its times
-    /// do not mix with those of [`CounterMonotonic`], which promises more:
+    /// earlier than a time that the *same thread* read before, except as [Order](super#order) says.
+    /// But it can be some nanoseconds earlier than a time that another thread read before. Its
+    /// times do not mix with the times of [`CounterMonotonic`], which promises more:
     ///
     /// ```compile_fail,E0308
     /// use vdso_time_counter::{CounterMonotonic, CounterMonotonicUnordered};
@@ -143,7 +143,7 @@ clock! {
 }
 
 clock! {
-    /// `CLOCK_REALTIME`, by the cheapest read of the counter.
+    /// `CLOCK_REALTIME`, from the cheapest read of the counter.
     ///
     /// It is [`CounterRealtime`], with the order of [`CounterMonotonicUnordered`].
     pub struct CounterRealtimeUnordered: WallClock, SystemTimeSource, SystemTime on Realtime;
@@ -152,10 +152,11 @@ clock! {
 }
 
 impl CounterRealtime {
-    /// Returns the wall time of an instant, by the present offset between the two clocks.
+    /// Returns the wall time of an instant, from the present offset between the two clocks.
     ///
-    /// The instant is a time of any clock on the scale of `CLOCK_MONOTONIC`: of this crate's, of
-    /// [`vdso_time::Monotonic`], or of another one that is [`SameScale<Monotonic>`](SameScale).
+    /// The instant is a time of any clock on the scale of `CLOCK_MONOTONIC`: of this crate's
+    /// clocks, of [`vdso_time::Monotonic`], or of another clock that is
+    /// [`SameScale<Monotonic>`](SameScale).
     ///
     /// If the wall clock was set since, it is the time that the clock would have had. An instant
     /// from before a suspend gets a time that is too late.

@@ -8,14 +8,14 @@ use super::machine::Native;
 use super::machine::arch::{Counter as _, CpuCounter};
 
 pub(super) static CLOCK: CounterClock<Native> = CounterClock::new(Native);
-// It is in one page. A fork copies page by page, and could cut an update of two pages in two.
+// The clock is in one page. A fork copies page by page, so it could split an update of two pages.
 const _: () = assert!(size_of::<CounterClock<Native>>() == align_of::<CounterClock<Native>>());
 
 /// Returns whether the counter is used, how accurate it is, and what the clock has done so far.
 ///
-/// All of it is of one moment. The call reads both clocks, makes no segment, and does not ask for
-/// the clock source. Before the first reads the status is `Calibrating`: then [`check`] says what
-/// to expect.
+/// All values are from one moment. The call reads both clocks, but it makes no segment and does not
+/// ask for the clock source. Before the first reads the status is `Calibrating`. In that case
+/// [`check`] says what to expect.
 #[must_use]
 pub fn state() -> State {
     let state = CLOCK.state();
@@ -37,21 +37,21 @@ pub fn state() -> State {
 ///
 /// # Errors
 ///
-/// Why the counter will not be used, or not for some time.
+/// If the counter will not be used, or not for some time. The error says why.
 pub fn check() -> Result<(), Unavailable> {
     CLOCK.check()
 }
 
 /// Prepares the clock for a sandbox: measures the counter, and makes no system call afterwards.
 ///
-/// This switch belongs to the program, which knows its sandbox, and never to a library. It holds
-/// for the rest of the process's life.
+/// Only the program, which knows its sandbox, should call this, and never a library. It holds for
+/// the rest of the process's life.
 ///
 /// It calls [`vdso_time::warm_up`], and reads the clock until the counter is measured, for at most
 /// 50 ms. From then on the clock makes none of [its system calls](super#in-a-sandbox), even if 50
 /// ms were not enough. What it cannot decide without asking falls back to the vDSO
 /// ([`Unavailable::SystemCallsForbidden`]). If the vDSO cannot read the clock source in user space,
-/// its reads go on making system calls, which [`check`] says before.
+/// its reads still make system calls. [`check`] reports this case before.
 ///
 /// Returns the status that the sandbox begins with. A second call changes nothing and returns the
 /// present status. A read that another thread began before the call may still ask.
@@ -72,23 +72,25 @@ pub fn prepare_for_sandbox() -> Status {
 
 /// Trusts the hypervisor's statement about the counter instead of the CPU's.
 ///
-/// This switch belongs to the program, whose operator knows whether the virtual machine can be
-/// moved, and never to a library. It holds for the rest of the process's life.
+/// Only the program, whose operator knows whether the virtual machine can be moved, should call
+/// this, and never a library. It holds for the rest of the process's life.
 ///
-/// Under `kvm-clock` the counter is used if the CPU has the invariant bit (CPUID). That is a
-/// promise for the guest's life: no move changes the counter's rate or offset. QEMU hides the bit
-/// by default, to be able to move the guest. Then the status is [`Unavailable::NotInvariant`].
+/// Under `kvm-clock` the counter is used if the CPU has the invariant bit (CPUID). The bit
+/// promises, for the guest's life, that no move changes the counter's rate or offset. QEMU hides
+/// the bit by default, so that it can move the guest. Then the status is
+/// [`Unavailable::NotInvariant`].
 ///
 /// After this call the counter is used there as well, while the hypervisor's page says that the
-/// counters of all CPUs agree. That is a verdict of the instant: the vDSO looks at it at each read,
-/// this clock when a segment ends. So a move, a restore, a stop or an added CPU can make a read
-/// wrong until then: the [table](super#what-makes-a-read-wrong) says by how much and for how long.
+/// counters of all CPUs agree. That statement holds only for the moment: the vDSO looks at it at
+/// each read, but this clock only when a segment ends. So a move, a restore, a stop or an added CPU
+/// can make a read wrong until then: the [table](super#events-that-make-a-read-wrong) says by how
+/// much and for how long.
 ///
 /// It changes nothing under other clock sources.
 ///
 /// # Errors
 ///
-/// `EBUSY`: the clock was read before, so the clock is already chosen, and nothing changes. A call
+/// `EBUSY`: the clock was read before, so the decision has been made, and nothing changes. A call
 /// after a successful one succeeds.
 ///
 /// # Examples

@@ -1,4 +1,4 @@
-//! [`Ticks`]: the counter's value now, its time later.
+//! [`Ticks`]: a value of the counter, which is converted to a time later.
 
 use vdso_time::{Errno, Instant};
 
@@ -9,13 +9,14 @@ use super::machine::arch::{Counter as _, CpuCounter};
 /// A value of the counter, which can be converted to a time later.
 ///
 /// Taking one costs one read of the counter. A log takes `Ticks` where it must be fast, and
-/// converts them where it writes. Sort values, not their times: a later conversion can have another
-/// error. Values from before a boot, a suspend or a move of the virtual machine have no meaning.
+/// converts them when it writes. Sort the values and not their times, because a later conversion
+/// can have another error. Values from before a boot, a suspend or a move of the virtual machine
+/// have no meaning.
 ///
 /// On arm, and on machines without a counter, the value is the nanoseconds of
 /// [`CounterMonotonicUnordered`].
 ///
-/// There is no fallback. Choose `Ticks` only if [`check()`](super::check) returns `Ok`:
+/// `Ticks` has no fallback. Choose it only if [`check()`](super::check) returns `Ok`:
 ///
 /// - While the counter is unavailable, as under `hpet`, [`read`](Self::read) still reads it, and
 ///   [`monotonic`](Self::monotonic) is `None`.
@@ -40,7 +41,7 @@ impl Ticks {
     ///
     /// # Panics
     ///
-    /// Where the value is nanoseconds: as [`CounterMonotonicUnordered::now`].
+    /// If the value is nanoseconds and [`CounterMonotonicUnordered::now`] panics.
     #[inline]
     #[must_use]
     #[track_caller]
@@ -55,7 +56,7 @@ impl Ticks {
     ///
     /// # Errors
     ///
-    /// Where the value is nanoseconds: as [`CounterMonotonicUnordered::try_now`].
+    /// If the value is nanoseconds, the errors of [`CounterMonotonicUnordered::try_now`].
     #[inline]
     pub fn try_read() -> Result<Self, Errno> {
         if CpuCounter::IS_READABLE {
@@ -65,7 +66,7 @@ impl Ticks {
         Ok(Self(now.as_nanos() as u64))
     }
 
-    /// Reads the counter after everything before it is done.
+    /// Reads the counter after all earlier instructions have completed.
     ///
     /// # Panics
     ///
@@ -97,13 +98,13 @@ impl Ticks {
 
     /// Returns the time of `CLOCK_MONOTONIC` at this value. The call may ask the vDSO.
     ///
-    /// The time is one of the unordered clock, because the CPU may have read the counter early.
+    /// The time belongs to the unordered clock, because the CPU may have read the counter early.
     ///
     /// `None` if the counter is not used or not measured yet. A value from before the measurement
     /// can be converted after it. One from before the clock's zero gives 0.
     ///
-    /// A value of the current segment has the error of a read. An older one is converted by
-    /// the mean rate since the counter was measured. Its error is its age times the difference of
+    /// A value of the current segment has the error of a read. An older value is converted with the
+    /// mean rate since the counter was measured. Its error is its age times the difference between
     /// that rate and the rate since it was taken: usually below 0.1 ppm, which is 100 ns for a
     /// second, and up to 500 ppm if NTP changes the rate. If adjtimex(2) changes it by more, the
     /// mean begins anew within three segments. Then a value from before the change is wrong by up

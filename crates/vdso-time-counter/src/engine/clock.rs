@@ -1,15 +1,15 @@
-//! [`CounterClock`]: how a read is answered, and which read updates the clock.
+//! [`CounterClock`]: answers reads, and chooses the reads that update the clock.
 //!
 //! A fast read takes the current segment from the latch. It fails if the next segment is due, if an
-//! update came between, or if its answer is below the high-water mark. Then a slow read follows. It
-//! asks the vDSO if no segment covers its tick, and updates the latch if a segment is due or
-//! wanted.
+//! update happened during the read, or if its answer is below the high-water mark. Then a slow read
+//! follows. It asks the vDSO if no segment covers its tick, and updates the latch if a segment is
+//! due or wanted.
 //!
 //! # Memory ordering
 //!
 //! If one ordered read happens before another, the second time is not earlier:
 //!
-//! - Both by segments: the ticks of the second are not smaller, and the segments are one function
+//! - Both from segments: the ticks of the second are not smaller, and the segments are one function
 //!   that never falls. The second read sees the same update of the latch or a later one.
 //! - First the vDSO, then a segment: the first read raises the high-water mark before it returns,
 //!   or the counter was not used (below).
@@ -52,8 +52,8 @@ use super::transition::{Found, Transition};
 use super::view::{View, covering};
 use super::wall;
 
-/// The largest lead of an answer over the kernel's clock, in nanoseconds. A larger one is of
-/// another time namespace (setns(2)).
+/// The largest lead of an answer over the kernel's clock, in nanoseconds. A larger lead means that
+/// the process is in another time namespace (setns(2)).
 ///
 /// An answer is at most the end of a segment that was made during the one before. So its lead is
 /// at most two segments, which are 40 ms at their highest rate. The rest is for the lead that the
@@ -79,15 +79,15 @@ const LONGEST_PREPARATION: u64 = 50_000_000;
 #[repr(C, align(512))]
 pub(crate) struct CounterClock<S> {
     high_water: HighWater,
-    /// How often the vDSO answered in the counter's place. Threads that count at the same time lose
-    /// some.
+    /// How often the vDSO answered instead of the counter. If threads count at the same time, some
+    /// counts are lost.
     vdso_reads: AtomicUsize,
     latch: Latch<WORDS>,
-    /// What [`Statistics`] says of the same names.
+    /// The values of the fields of the same names in [`Statistics`].
     steps: AtomicUsize,
     wall_steps: AtomicUsize,
     forbids_system_calls: AtomicBool,
-    /// Whether the hypervisor's statement about the counter is enough.
+    /// Whether the hypervisor's statement about the counter is sufficient.
     trusts_hypervisor: AtomicBool,
     source: S,
 }
@@ -122,8 +122,8 @@ impl<S: Source> CounterClock<S> {
         }
     }
 
-    /// Returns what `time` makes of a segment, its time and the nanoseconds since its start, if a
-    /// fast read can answer.
+    /// Calls `time` with a segment, its time and the nanoseconds since its start, and returns the
+    /// result, if a fast read can answer.
     #[inline]
     fn fast<T>(
         &self,
@@ -152,8 +152,8 @@ impl<S: Source> CounterClock<S> {
         })
     }
 
-    /// Returns the monotonic time by a slow read; `None` if a sandbox denies it. It is inlined,
-    /// because after a pause another page of code costs as much as the vDSO's read.
+    /// Returns the monotonic time from a slow read, or `None` if a sandbox denies it. It is
+    /// inlined, because after a pause another page of code costs as much as the vDSO's read.
     #[allow(
         clippy::inline_always,
         reason = "the compiler takes a call from a cold branch for a rare one"
@@ -173,7 +173,7 @@ impl<S: Source> CounterClock<S> {
         Some(answer.nanos)
     }
 
-    /// Returns the time since the Epoch by a slow read.
+    /// Returns the time since the Epoch from a slow read.
     pub(crate) fn slow_realtime(&self) -> Option<i64> {
         let monotonic = |time: i64, words: &Words| time.wrapping_sub(offset_of(words)) as u64;
         if let Some(time) = self.unavailable(Source::realtime, monotonic) {
@@ -262,8 +262,7 @@ impl<S: Source> CounterClock<S> {
         })
     }
 
-    /// Returns the vDSO's answer to a sparse read, for which there is no segment and which makes
-    /// none.
+    /// Returns the vDSO's answer to a sparse read, which has no segment and makes none.
     ///
     /// A segment costs as much as some reads of the vDSO. A program that reads once in a while
     /// would pay that for each read, and use each segment once. So the second read within 1 ms
@@ -474,7 +473,8 @@ impl<S: Source> CounterClock<S> {
         Some(wall::best(&possible, turn))
     }
 
-    /// Returns why the counter will not be used: by the kernel, or by the rate that was measured.
+    /// Returns why the counter will not be used: what the kernel says, or the rate that was
+    /// measured.
     pub(crate) fn check(&self) -> Result<(), Unavailable> {
         let state = self.load();
         if self.forbids_system_calls.load(Relaxed) {

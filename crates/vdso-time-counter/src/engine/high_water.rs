@@ -1,7 +1,7 @@
-//! [`HighWater`]: the latest time that the vDSO answered in the counter's place.
+//! [`HighWater`]: the latest time that the vDSO returned instead of the counter.
 //!
-//! A segment that begins after that answer could say an earlier time. So a caller that answers by
-//! the vDSO raises the mark first, and one that answers by a segment compares with it.
+//! A segment that begins after that answer could give an earlier time. So a caller that answers
+//! from the vDSO first raises the mark, and a caller that answers from a segment compares with it.
 //!
 //! `Relaxed` is enough. If one answer happens before another call, so does the update of the mark,
 //! and coherence of the single atomic makes the later load see it or a higher value. The mark

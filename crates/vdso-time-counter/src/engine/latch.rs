@@ -8,8 +8,9 @@
 //! compare-and-swap from the sequence number that it had read, and stores the words. One last store
 //! clears the bit and advances the number. If another caller was faster, the words are dropped.
 //!
-//! The bit is not taken from its holder, which may only be stopped. If it is gone, as in the child
-//! of a fork by another thread, the others can read, not update.
+//! No other caller takes the bit from its holder, because the holder might only be stopped. If the
+//! holder does not exist any more, as in the child of a fork by another thread, the other callers
+//! can read, but not update.
 //!
 //! # An example
 //!
@@ -78,8 +79,8 @@ impl<const N: usize> Latch<N> {
         }
     }
 
-    /// Applies `read` to the version, the words of the last update, and those of the update before.
-    /// While the version has a writer, the second words can be torn.
+    /// Applies `read` to the version, the words of the last update, and the words of the update
+    /// before. While the version has a writer, the older words can be torn.
     ///
     /// Returns `None` if a writer began or ended meanwhile, because all words may then be torn.
     #[inline]

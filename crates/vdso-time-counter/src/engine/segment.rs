@@ -8,14 +8,14 @@
 //!
 //! 8 to 16 ms: a sample's error of some nanoseconds is then below 1 ppm of a segment, and making
 //! one costs less than 0.01 % of the time. Longer ones would double the error after a change of the
-//! kernel's rate, which is 1.6 ms at 10 %, and would cost a read no less.
+//! kernel's rate, which is 1.6 ms at 10 %, and would not make a read cheaper.
 
 /// Nanoseconds per tick, in units of 2^-32 ns.
 pub(crate) type Rate = u64;
 
 /// The most nanoseconds in a segment: the limit of the error after a change of the kernel's rate.
 pub(crate) const LONGEST: u64 = 16_000_000;
-/// A segment removes an error by a rate that differs by at most 1/4.
+/// A segment removes an error with a rate that differs by at most 1/4.
 const SLEW_SHIFT: u32 = 2;
 /// The next segment is due in the last 1/256 of a segment. Reads are slow from then on.
 const DUE_SHIFT: u32 = 8;

@@ -19,9 +19,9 @@ pub(crate) trait Source {
     fn raw(&self) -> Option<i64>;
     /// Asks the kernel whether the counter can be used, and who keeps its clock source.
     ///
-    /// `trusts_hypervisor` says whether the hypervisor's statement is enough.
+    /// `trusts_hypervisor` says whether the hypervisor's statement is sufficient.
     fn detect(&self, trusts_hypervisor: bool) -> Result<Keeper, Unavailable>;
-    /// Returns the counter's rate in Hz as the hardware states it.
+    /// Returns the counter's rate in Hz, as the hardware states it.
     fn stated_frequency(&self) -> Option<u64> {
         None
     }

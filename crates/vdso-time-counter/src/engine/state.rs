@@ -1,4 +1,4 @@
-//! [`ClockState`]: everything that is known of the counter, as the words of the latch.
+//! [`ClockState`]: everything that is known about the counter, as the words of the latch.
 
 use core::time::Duration;
 
@@ -106,7 +106,7 @@ impl ClockState {
         Some(scale(1_000_000_000, ticks, nanos))
     }
 
-    /// Returns the time of a tick that no segment covers any more, by the baseline.
+    /// Returns the time of a tick that no segment covers any more, computed from the baseline.
     pub(crate) fn nanos_of(&self, tick: u64) -> Option<u64> {
         let Sample { ticks, nanos } = self.baseline()?;
         let last = self.sampled.centred(self.cost);
@@ -377,8 +377,8 @@ pub(crate) fn fresh(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 
     (past < used).then(|| [words[NANOS].load(), passed])
 }
 
-/// Returns whether the counter lets a sparse read answer by the vDSO. If there is a segment, two
-/// fresh spans or more must have passed since its start.
+/// Returns whether, according to the counter, the vDSO may answer a sparse read. If there is a
+/// segment, two fresh spans or more must have passed since its start.
 #[inline]
 pub(crate) fn may_be_sparse(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
     let phase = Phase::from_code(words[PROGRESS].load() as u8);

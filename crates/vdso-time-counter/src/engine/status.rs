@@ -3,22 +3,22 @@
 use core::fmt;
 use core::time::Duration;
 
-/// What is known of the clock at one moment, from [`state`](crate::state).
+/// The state of the clock at one moment, from [`state`](crate::state).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct State {
     /// Whether the counter answers, or why the vDSO does. It can change when a segment ends.
     pub status: Status,
-    /// How far a read of the monotonic clock may be from `CLOCK_MONOTONIC`, until the segment ends:
+    /// How far a read of the monotonic clock can be from `CLOCK_MONOTONIC`, until the segment ends:
     /// see [Error bound](crate#error-bound).
     ///
     /// While the vDSO answers, it is the lead that the clock keeps because it does not go back:
     /// usually 0. [`Duration::MAX`] if a sandbox denies the clock.
     pub error_bound: Duration,
     /// The number of [`Ticks`](crate::Ticks) per second: the mean since the counter was measured,
-    /// or since adjtimex(2) changed the rate by more than NTP does; a few parts per billion off
-    /// after a minute. `None` while the counter is not used. Where `Ticks` are nanoseconds, it is
-    /// 1,000,000,000.
+    /// or since adjtimex(2) changed the rate by more than NTP does. After a minute it is off by a
+    /// few parts per billion. `None` while the counter is not used. Where `Ticks` are nanoseconds,
+    /// it is 1,000,000,000.
     pub frequency: Option<u64>,
     /// What the clock has done so far.
     pub statistics: Statistics,
@@ -35,7 +35,8 @@ pub enum Status {
     /// That takes 11 ms of reads. Reads more than a second apart never measure it. It is measured
     /// again after a suspend, a move or restore of the virtual machine, and setns(2).
     Calibrating,
-    /// No read came in time. Of two reads within 1 ms the second one makes the next segment.
+    /// No read came in time to renew the segment. Of two reads within 1 ms, the second one makes
+    /// the next segment.
     Stale,
     /// As [`Stale`](Self::Stale), but another caller is updating the clock.
     ///
@@ -99,19 +100,19 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// There is no counter that this crate can read, or the vDSO does not read it, or the program
-    /// is built for CPUs without 64-bit atomics (ARMv5 and older).
+    /// The machine has no counter that this crate can read, or the vDSO does not read it, or the
+    /// program is built for CPUs without 64-bit atomics (ARMv5 and older).
     NoCounter: "the vDSO reads no counter that this program can read",
     /// This is not Linux: std's clock answers.
     Unsupported: "there is no Linux kernel, and Rust's standard library answers",
-    /// The kernel keeps its time by another clock source: see its `current_clocksource`. The clock
-    /// asks again after 10 s.
+    /// The kernel derives its time from another clock source: see its `current_clocksource`. The
+    /// clock asks again after 10 s.
     ClockSource: "the kernel does not keep its time by the counter",
     /// The name of the kernel's clock source cannot be read: there is no /sys, or a sandbox denies
     /// it. The clock tries again after a second.
     ClockSourceUnknown: "the name of the kernel's clock source cannot be read",
-    /// The counter's rate depends on the CPU's (CPUID 0x80000007: not invariant). Under `kvm-clock`
-    /// it can be used all the same: [`trust_hypervisor`](crate::trust_hypervisor).
+    /// The counter's rate depends on the CPU's frequency (CPUID 0x80000007: not invariant). Under
+    /// `kvm-clock` it can still be used after [`trust_hypervisor`](crate::trust_hypervisor).
     NotInvariant: "the counter's rate depends on the CPU's",
     /// The calling thread must not read the counter (prctl(2), `PR_SET_TSC`), and its vDSO does not
     /// read it either. The clock tries again after a second.
@@ -131,13 +132,13 @@ reasons! {
 
 impl core::error::Error for Unavailable {}
 
-/// What the clock has done so far in this process, and before a fork in its parent.
+/// The counts of what the clock has done so far in this process, and before a fork in its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Segments made. The number changes only by a read that made one.
+    /// The number of segments that were made. It changes only in a read that makes a segment.
     pub segments: u64,
-    /// Measurements of the counter's rate begun.
+    /// The number of measurements of the counter's rate that were begun.
     pub calibrations: u64,
     /// How often the counter became unavailable. A check that confirms the same reason does not
     /// count.
@@ -147,20 +148,21 @@ pub struct Statistics {
     /// How often the kernel's clock or the counter jumped while the counter was used: the system
     /// resumed, or its virtual machine was moved, restored or stopped.
     ///
-    /// A jump is found by a read that makes a segment: by the first one of a thread that reads
-    /// often, or by two in a row. It is a difference of more than 500 ppm (25 % within 32 ms) and
-    /// 16 us. So adjtimex(2)'s slews count if they begin while nothing reads.
+    /// A read that makes a segment finds a jump: the first such read if the thread reads often, and
+    /// otherwise two in a row. It is a difference of more than 500 ppm (25 % within 32 ms) and 16
+    /// us. So adjtimex(2)'s slews count if they begin while nothing reads.
     pub steps: u64,
-    /// How often `CLOCK_REALTIME` was set, or was set back by a leap second, as far as a read of
-    /// the clock found it.
+    /// How often `CLOCK_REALTIME` was set, or was set back by a leap second, if a read of the clock
+    /// found it.
     pub wall_steps: u64,
-    /// About how many reads the vDSO answered in the counter's place, while that is available.
+    /// About how many reads the vDSO answered instead of the counter, while the counter is
+    /// available.
     pub vdso_reads: u64,
     /// The clock's error that the last segment began to remove.
     pub last_error: Duration,
     /// The largest of these errors.
     ///
-    /// It shows steps and slews. It is not proof that a read was wrong: if an interrupt makes every
-    /// sample of a burst late, the error is that of the sample.
+    /// It shows steps and slews. It does not prove that a read was wrong: if an interrupt makes
+    /// every sample of a burst late, this is the error of the sample, not of the clock.
     pub largest_error: Duration,
 }

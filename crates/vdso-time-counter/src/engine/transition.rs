@@ -33,7 +33,7 @@ const UNSTEADY: u8 = 100;
 pub(crate) struct Transition<'a, S> {
     pub(crate) source: &'a S,
     pub(crate) state: &'a mut ClockState,
-    /// The time of the segment in force, or else the kernel's.
+    /// The current time: from the segment if one is in force, and otherwise from the kernel.
     pub(crate) now: u64,
     /// Whether more reads are expected soon.
     pub(crate) is_wanted: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Transition<'a, S> {
     pub(crate) found: Found,
 }
 
-/// What a change of the state found, for the statistics.
+/// The finding of a change of the state, for the statistics.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Found {
     /// A jump of the kernel's clock or of the counter.
@@ -68,7 +68,7 @@ impl<S: Source> Transition<'_, S> {
     fn without_segment(&mut self) -> Option<()> {
         let passed = self.now.wrapping_sub(self.state.sampled.nanos);
         match self.state.phase {
-            // A time far from the check time is of another time namespace.
+            // A time far from the check time is from another time namespace.
             Phase::Off if passed.wrapping_neg().wrapping_sub(1) < LONGEST_RETRY => {
                 // Without a segment, only a wrong offset makes a read slow.
                 if self.state.segment == Segment::empty(0) {
@@ -398,12 +398,12 @@ fn retry(reason: Unavailable, corrupted: u8) -> u64 {
     }
 }
 
-/// What passed since the last sample.
+/// The time that passed since the last sample, on both clocks.
 struct Passed {
     ticks: u64,
     /// The nanoseconds that these ticks take at the base rate.
     expected: u64,
-    /// The nanoseconds that the kernel's clock went further.
+    /// The nanoseconds by which the kernel's clock advanced more.
     change: i64,
 }
 
@@ -445,7 +445,7 @@ fn noise(rate: Rate) -> u64 {
     NOISE.max(segment::nanos(NOISE_TICKS, rate))
 }
 
-/// What the last sample shows of the kernel's rate.
+/// The kernel's rate, as far as the last sample shows it.
 struct Learnt {
     base_rate: Rate,
     /// The change of the rate that the next sample can confirm, or 0.

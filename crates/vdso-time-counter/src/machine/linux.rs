@@ -1,4 +1,4 @@
-//! What this machine's [`Source`](crate::engine::source::Source) asks of Linux.
+//! The questions of this machine's [`Source`](crate::engine::source::Source) to Linux.
 
 #![allow(unsafe_code, reason = "prctl(2) is called")]
 
@@ -28,7 +28,7 @@ fn is_denied() -> bool {
 }
 
 /// Returns who keeps the clock source that is the counter, or why the counter must not be used now.
-/// A kernel that keeps its time by it marks the TSC unstable if the CPUs do not agree.
+/// A kernel that derives its time from the TSC marks it unstable if the CPUs do not agree.
 pub(super) fn detect(trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
     // The high-water mark is a 64-bit atomic, which a program for ARMv5 lacks on every CPU.
     #[allow(clippy::const_is_empty, reason = "it is empty on other architectures")]
@@ -41,7 +41,8 @@ pub(super) fn detect(trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
         return Err(Unavailable::Denied);
     }
     let keeper = keeper()?;
-    // QEMU emulates no invariant TSC. The tests assume one by a cfg, or that there is none.
+    // QEMU emulates no invariant TSC. With a cfg, the tests assume an invariant TSC, or that the
+    // CPU has none.
     let is_invariant = (CpuCounter::is_invariant() || cfg!(vdso_time_assume_invariant))
         && !cfg!(vdso_time_not_invariant);
     keeper.check_rate(is_invariant, trusts_hypervisor)?;

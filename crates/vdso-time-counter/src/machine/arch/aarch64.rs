@@ -7,7 +7,7 @@
 //!
 //! `isb` waits for the loads on which earlier branches depend, and for no others. Reads of
 //! `CNTVCTSS_EL0` (FEAT_ECV) need no `isb`: they are in program order and not speculative, on which
-//! the vDSO relies as well (ARM64_HAS_ECV). Assemblers refuse its name for older CPUs.
+//! the vDSO relies as well (ARM64_HAS_ECV). Assemblers reject its name for older CPUs.
 
 use core::arch::asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -1,5 +1,5 @@
-//! `arm`: the virtual count of the generic timer (Arm Architecture Reference Manual, G6.2).
-//! The kernel lets programs read it only if its vDSO reads it too.
+//! `arm`: the virtual count of the generic timer (Arm Architecture Reference Manual, G6.2). The
+//! kernel lets programs read it only if its vDSO reads it as well.
 //!
 //! The instructions are numbers. The assembler accepts some mnemonics only after a directive that
 //! marks the whole object as ARMv7, and a linker would then put ARMv7 instructions into programs

@@ -1,10 +1,10 @@
-//! [`Counter`]: what each architecture has.
+//! [`Counter`]: the counter of each architecture.
 
-/// The counter of an architecture. The defaults are those of one that this crate cannot read.
+/// The counter of an architecture. The defaults describe a counter that this crate cannot read.
 pub(crate) trait Counter {
     /// The names of the kernel's clock sources that read this counter.
     const CLOCK_SOURCES: &'static [&'static str] = &[];
-    /// The clock sources that are this counter with a scale and an offset of the hypervisor.
+    /// The clock sources that are this counter with a scale and an offset from the hypervisor.
     const PARAVIRTUAL: &'static [&'static str] = &[];
     /// Whether every program may read the counter.
     const IS_READABLE: bool = false;

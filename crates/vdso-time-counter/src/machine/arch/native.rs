@@ -1,5 +1,5 @@
-//! No counter that this crate can read. On powerpc64, reading the timebase needs inline assembly,
-//! which Rust 1.85 has not stabilized there.
+//! An architecture without a counter that this crate can read. On powerpc64, a read of the timebase
+//! needs inline assembly, which Rust 1.85 has not stabilized there.
 
 use super::counter::Counter;
 

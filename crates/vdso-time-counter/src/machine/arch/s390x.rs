@@ -20,7 +20,7 @@ impl Counter for CpuCounter {
         ticks
     }
 
-    /// Waits for all earlier instructions by `bcr 15, 0`.
+    /// Waits for all earlier instructions with `bcr 15, 0`.
     #[inline]
     fn ticks_ordered() -> u64 {
         let mut ticks = 0;

@@ -35,8 +35,8 @@ impl Counter for CpuCounter {
         Self::ordered(|ticks| ticks())
     }
 
-    /// Waits for all earlier instructions by `lfence`. On AMD's CPUs it does so because Linux sets
-    /// `MSR_F10H_DECFG` (since 4.15).
+    /// Waits for all earlier instructions with `lfence`. On AMD's CPUs `lfence` does this because
+    /// Linux sets `MSR_F10H_DECFG` (since 4.15).
     #[inline]
     fn ordered<T>(read: impl FnOnce(fn() -> u64) -> T) -> T {
         #[cfg(not(target_feature = "sse2"))]
