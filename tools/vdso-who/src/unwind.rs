@@ -4,6 +4,8 @@
 //! unwind table of its file, from the frame pointer, or from a search of the stack for a return
 //! address. What the copy of the stack lacks, the kernel's own chain may have.
 
+mod aarch64;
+
 use std::collections::HashMap;
 use std::env::consts::ARCH;
 use std::ops::RangeInclusive;
@@ -88,9 +90,13 @@ impl Unwinder {
 
     /// Returns the program counter, and the return addresses.
     pub(crate) fn chain(&mut self, code: &impl Code, sample: &Sample) -> Vec<u64> {
+        self.chain_of(Abi::of(ARCH, sample.is_64_bit), code, sample)
+    }
+
+    fn chain_of(&mut self, abi: Option<Abi>, code: &impl Code, sample: &Sample) -> Vec<u64> {
         let mut at = sample.registers;
         let mut chain = vec![at.pc];
-        let Some(abi) = Abi::of(ARCH, sample.is_64_bit) else {
+        let Some(abi) = abi else {
             if code.is_mapped(at.lr) {
                 chain.push(at.lr);
             }
@@ -189,13 +195,47 @@ impl<C: Code> Walk<'_, C> {
         let Some(start) = function.start else {
             return Rule::Search(pc.saturating_sub(LONGEST)..=pc);
         };
+        let table = if self.abi.is_x86 {
+            self.frame_on_x86(start, pc)
+        } else {
+            self.frame_on_aarch64(start, pc)
+        };
+        match table {
+            Some(table) => Rule::Table(table),
+            None => Rule::Search(start..=start),
+        }
+    }
+
+    /// Returns the rule of a function that sets the frame pointer up.
+    fn frame_on_x86(&self, start: u64, pc: u64) -> Option<Table> {
         let mut prologue = [0; PROLOGUE];
         let end = start.wrapping_add(PROLOGUE as u64);
-        let is_read = self.code.code_before(end, &mut prologue).is_some();
-        if start != pc && is_read && self.abi.sets_frame_pointer(&prologue) {
-            return frame_pointer;
+        self.code.code_before(end, &mut prologue)?;
+        if start == pc || !self.abi.sets_frame_pointer(&prologue) {
+            return None;
         }
-        Rule::Search(start..=start)
+        Some(self.abi.frame_pointer())
+    }
+
+    /// Returns the rule of a function that has saved the frame pointer, or that has restored all
+    /// registers and returns.
+    fn frame_on_aarch64(&self, start: u64, pc: u64) -> Option<Table> {
+        let pc = pc & !3;
+        let mut last = [0; 4];
+        self.code.code_before(pc.wrapping_add(4), &mut last)?;
+        if aarch64::is_end(aarch64::instruction(&last)) {
+            return Some(Table {
+                from_fp: false,
+                cfa: 0,
+                return_address: None,
+                fp: None,
+            });
+        }
+        let length = pc.saturating_sub(start).min(PROLOGUE as u64);
+        let mut prologue = vec![0; length as usize];
+        self.code
+            .code_before(start.wrapping_add(length), &mut prologue)?;
+        aarch64::frame(&prologue)
     }
 
     fn by_table(&self, at: Registers, table: &Table, is_first: bool) -> Option<Registers> {
@@ -232,13 +272,20 @@ impl<C: Code> Walk<'_, C> {
     fn by_search(&self, at: Registers, starts: &RangeInclusive<u64>) -> Option<Registers> {
         let mut any = None;
         let mut sp = at.sp;
+        let mut below = at.fp;
         for _ in 0..MOST_WORDS {
             let Some(pc) = self.read(sp) else { break };
+            let mut fp = at.fp;
+            // The frame pointer points to the caller's, which is below the return address.
+            if sp == at.fp.wrapping_add(self.abi.word) {
+                fp = below;
+            }
+            below = pc;
             sp = sp.wrapping_add(self.abi.word);
             let Some(target) = self.call(pc) else {
                 continue;
             };
-            let found = Registers { pc, sp, ..at };
+            let found = Registers { pc, sp, fp, ..at };
             if starts.contains(&target) {
                 return Some(found);
             }
@@ -328,21 +375,17 @@ impl Abi {
         }
     }
 
-    /// Returns whether code sets the frame pointer to where the caller's is saved.
+    /// Returns whether x86 code sets the frame pointer to where the caller's is saved.
     pub(crate) fn sets_frame_pointer(self, code: &[u8]) -> bool {
-        match (self.is_x86, self.word) {
+        match self.word {
             // push; mov. Before Go 1.21: lea number(%rsp), %rbp
-            (true, 8) => code.windows(4).any(|bytes| {
+            8 => code.windows(4).any(|bytes| {
                 matches!(
                     bytes,
                     [0x55, 0x48, 0x89, 0xe5] | [0x48, 0x8d, 0x6c | 0xac, 0x24]
                 )
             }),
-            (true, _) => code.windows(3).any(|bytes| bytes == [0x55, 0x89, 0xe5]),
-            // add or sub x29, sp, number
-            _ => code
-                .chunks_exact(4)
-                .any(|bytes| instruction(bytes) & 0xbf80_03ff == 0x9100_03fd),
+            _ => code.windows(3).any(|bytes| bytes == [0x55, 0x89, 0xe5]),
         }
     }
 
@@ -350,7 +393,7 @@ impl Abi {
     /// indirect.
     fn call(self, code: [u8; 8], address: u64) -> Option<u64> {
         if !self.is_x86 {
-            return call_on_aarch64(instruction(&code[4..]), address);
+            return aarch64::call(aarch64::instruction(&code[4..]), address);
         }
         if let [_, _, _, 0xe8, a, b, c, d] = code {
             let distance = i32::from_le_bytes([a, b, c, d]);
@@ -373,20 +416,6 @@ impl Abi {
     }
 }
 
-/// Returns the target of a call, which is the instruction before an address; 0 if it is indirect.
-fn call_on_aarch64(call: u32, address: u64) -> Option<u64> {
-    let is_direct = call & 0xfc00_0000 == 0x9400_0000;
-    let is_indirect = call & 0xffff_fc1f == 0xd63f_0000;
-    if is_direct {
-        let distance = i64::from((call << 6) as i32 >> 4);
-        Some(address.wrapping_sub(4).wrapping_add_signed(distance))
-    } else if is_indirect {
-        Some(0)
-    } else {
-        None
-    }
-}
-
-fn instruction(bytes: &[u8]) -> u32 {
-    u32::from_le_bytes(bytes.try_into().unwrap_or_default())
-}
+#[cfg(test)]
+#[path = "../tests/unit/unwind.rs"]
+mod tests;

@@ -1,0 +1,125 @@
+//! Machine code of arm64.
+//!
+//! A function without an unwind table is followed from its start to the program counter. An
+//! example, with the distance from the stack pointer to its value at the start of the function:
+//!
+//! ```text
+//! sub  sp, sp, #48           48
+//! stp  x29, x30, [sp, #32]   48   the caller's registers are 16 bytes below that value
+//! add  x29, sp, #32          48   now x29 is 16 bytes below it
+//! ```
+//!
+//! The distance matters even where the frame pointer gives the return address: the unwind tables
+//! of the next function, such as glibc's `clock_gettime`, count from the stack pointer.
+
+use super::Table;
+
+/// The frame pointer, the link register and the stack pointer.
+const FP: u32 = 29;
+const LR: u32 = 30;
+const SP: u32 = 31;
+
+/// The frame record: the caller's frame pointer, and above it the return address.
+const RECORD: i64 = 16;
+
+/// Returns how the caller is found after a function's first instructions; none if they have saved
+/// no frame record.
+pub(super) fn frame(prologue: &[u8]) -> Option<Table> {
+    let mut size = 0;
+    let mut record = None;
+    for bytes in prologue.chunks_exact(4) {
+        let code = instruction(bytes);
+        let is_on_stack = field(code, 5, 5) == SP;
+        if !is_on_stack {
+            continue;
+        }
+        let first = field(code, 0, 5);
+        let pair = field(code, 10, 5);
+        let saves_record = first == FP && pair == LR;
+        let mut immediate = i64::from(field(code, 10, 12));
+        if field(code, 22, 1) == 1 {
+            immediate <<= 12;
+        }
+        match field(code, 22, 10) {
+            // stp first, pair, [sp, #offset]!
+            0b10_1010_0110 => {
+                size -= pair_offset(code);
+                if saves_record {
+                    record = Some(size);
+                }
+            }
+            // stp first, pair, [sp, #offset]
+            0b10_1010_0100 if saves_record => record = Some(size - pair_offset(code)),
+            // str first, [sp, #offset]!
+            0b11_1110_0000 if field(code, 10, 2) == 3 => {
+                size -= i64::from((code << 11) as i32 >> 23);
+            }
+            // sub sp, sp, #immediate
+            0b11_0100_0100 | 0b11_0100_0101 if first == SP => size += immediate,
+            // add x29, sp, #immediate
+            0b10_0100_0100 | 0b10_0100_0101 if first == FP => {
+                return Some(table(true, size - immediate));
+            }
+            // Go: sub x29, sp, #8
+            0b11_0100_0100 if first == FP => return Some(table(true, size + immediate)),
+            _ => {}
+        }
+    }
+    let record = record?;
+    let mut table = table(false, record);
+    table.cfa = size;
+    Some(table)
+}
+
+/// Returns the rule of a function whose frame record is so far below the CFA.
+fn table(from_fp: bool, record: i64) -> Table {
+    // A large frame of Go is made in other ways.
+    let record = record.max(RECORD);
+    Table {
+        from_fp,
+        cfa: record,
+        return_address: Some(8 - record),
+        fp: Some(-record),
+    }
+}
+
+/// Returns a field of an instruction: its lowest bit, and its length.
+fn field(code: u32, lowest: u32, bits: u32) -> u32 {
+    (code >> lowest) & ((1 << bits) - 1)
+}
+
+/// Returns the offset of a load or store of two registers.
+fn pair_offset(code: u32) -> i64 {
+    i64::from((code << 10) as i32 >> 25) * 8
+}
+
+/// Returns whether an instruction follows after a function has restored all registers: `ret`,
+/// `retaa`, `retab`, or the `autiasp` or `autibsp` before it.
+pub(super) fn is_end(code: u32) -> bool {
+    const ENDS: [u32; 5] = [
+        0xd65f_03c0,
+        0xd65f_0bff,
+        0xd65f_0fff,
+        0xd503_23bf,
+        0xd503_23ff,
+    ];
+    ENDS.contains(&code)
+}
+
+/// Returns the target of a call, which is the instruction before an address; 0 if it is indirect.
+pub(super) fn call(call: u32, address: u64) -> Option<u64> {
+    let is_direct = call & 0xfc00_0000 == 0x9400_0000;
+    let is_indirect = call & 0xffff_fc1f == 0xd63f_0000;
+    if is_direct {
+        let distance = i64::from((call << 6) as i32 >> 4);
+        Some(address.wrapping_sub(4).wrapping_add_signed(distance))
+    } else if is_indirect {
+        Some(0)
+    } else {
+        None
+    }
+}
+
+pub(super) fn instruction(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes(bytes.try_into().unwrap_or_default())
+}
