@@ -17,7 +17,8 @@ fn main() {
     );
     let cfg = |name: &str| std::env::var(format!("CARGO_CFG_{name}")).unwrap_or_default();
     let has = |name: &str| std::env::var_os(format!("CARGO_{name}")).is_some();
-    let (arch, width) = (cfg("TARGET_ARCH"), cfg("TARGET_POINTER_WIDTH"));
+    let arch = cfg("TARGET_ARCH");
+    let width = cfg("TARGET_POINTER_WIDTH");
     let is_linux =
         ["linux", "android"].contains(&cfg("TARGET_OS").as_str()) && !has("CFG_VDSO_TIME_OTHER_OS");
     // The function pointers of big-endian powerpc64 are the addresses of descriptors, and the vDSO

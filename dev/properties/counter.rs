@@ -140,7 +140,8 @@ mod arithmetic {
             ([20, 200, 4_000_000], Unknown),
         ] {
             for start in 0..200 {
-                let (now, calls) = (Cell::new(start * 7), Cell::new(0));
+                let now = Cell::new(start * 7);
+                let calls = Cell::new(0);
                 let pass = |nanos| {
                     calls.set(calls.get() + 1);
                     now.set(now.get() + nanos + (calls.get() * calls.get() / 2 + start) % 3); // no two take the same time

@@ -80,14 +80,12 @@ fn read(clock: &Clock) -> u64 {
 }
 
 fn start() -> (Arc<Machine>, Arc<Clock>) {
-    let [nanos, reads] = [5_000 * MILLI, 0].map(Unmodelled::new);
-    let [is_shared, is_unavailable] = [false; 2].map(AtomicBool::new);
     let machine = Arc::new(Machine {
-        nanos,
-        reads,
+        nanos: Unmodelled::new(5_000 * MILLI),
+        reads: Unmodelled::new(0),
         point: AtomicU64::new(0),
-        is_shared,
-        is_unavailable,
+        is_shared: AtomicBool::new(false),
+        is_unavailable: AtomicBool::new(false),
     });
     let clock = Arc::new(CounterClock::new(Arc::clone(&machine)));
     CLOCK.set(Arc::as_ptr(&clock).addr());
@@ -108,7 +106,8 @@ fn model(prepare: fn(&Clock, &Machine)) {
             machine.reads.store(parity, Relaxed);
             machine.is_shared.store(true, Relaxed);
             let message = Arc::new(AtomicU64::new(0));
-            let (other, send) = (Arc::clone(&clock), Arc::clone(&message));
+            let other = Arc::clone(&clock);
+            let send = Arc::clone(&message);
             let thread = thread::spawn(move || {
                 let first = read(&other);
                 send.store(first, Ordering::Release);
@@ -157,7 +156,8 @@ fn the_time_never_goes_back_while_an_unavailable_counter_comes_into_use() {
         machine.is_shared.store(true, Relaxed);
         let other = Arc::clone(&clock);
         let thread = thread::spawn(move || {
-            let (first, second) = (read(&other), fast(&other));
+            let first = read(&other);
+            let second = fast(&other);
             assert!(
                 second.is_none_or(|second| second >= first),
                 "{second:?} after {first}"

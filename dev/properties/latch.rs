@@ -181,7 +181,8 @@ fn a_read_is_never_torn_and_never_goes_back() {
     model(3, |latch| {
         let reads = Arc::clone(&latch);
         let reader = loom::thread::spawn(move || {
-            let (first, second) = (read(&reads), read(&reads));
+            let first = read(&reads);
+            let second = read(&reads);
             assert!(
                 second.is_none() || second >= first,
                 "{second:?} after {first:?}"
@@ -217,7 +218,8 @@ fn one_of_two_updates_from_the_same_snapshot_succeeds() {
         let other = Arc::clone(&latch);
         let (version, _) = latch.snapshot();
         let thread = loom::thread::spawn(move || other.update(version, &[1; 2]));
-        let (this, that) = (latch.update(version, &[1; 2]), thread.join().unwrap());
+        let this = latch.update(version, &[1; 2]);
+        let that = thread.join().unwrap();
         assert!(this != that, "{this}, {that}");
         assert_eq!(read(&latch), Some(1));
     });

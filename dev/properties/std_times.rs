@@ -104,15 +104,16 @@ fn a_moved_system_time_is_that_of_std_or_panics_as_std() {
             assert_same(ours, std);
             let added = both(outcome(|| ours + distance), outcome(|| std + distance));
             let subtracted = both(outcome(|| ours - distance), outcome(|| std - distance));
-            let [mut later, mut earlier] = [ours; 2];
+            let mut later = ours;
+            let mut earlier = ours;
             assert_eq!(outcome(|| later += distance).is_err(), added);
             assert_eq!(outcome(|| earlier -= distance).is_err(), subtracted);
             assert_eq!(ours.checked_add(distance), (!added).then_some(later));
             assert_eq!(ours.checked_sub(distance), (!subtracted).then_some(earlier));
-            let [first, last] =
-                [(i64::MIN, 0), (i64::MAX, 999_999_999)].map(|(tv_sec, tv_nsec)| {
-                    SystemTime::from_timespec(Timespec { tv_sec, tv_nsec }).unwrap()
-                });
+            let of_timespec =
+                |tv_sec, tv_nsec| SystemTime::from_timespec(Timespec { tv_sec, tv_nsec }).unwrap();
+            let first = of_timespec(i64::MIN, 0);
+            let last = of_timespec(i64::MAX, 999_999_999);
             assert_eq!(
                 ours.saturating_add(distance),
                 if added { last } else { later }

@@ -64,7 +64,8 @@ pub fn read_file(path: &core::ffi::CStr, words: &mut [usize]) -> Result<(), Errn
 /// Makes the system call getcpu(2), which has this number.
 #[inline]
 pub(crate) fn getcpu(number: u32) -> Result<Cpu, Errno> {
-    let (mut cpu, mut node) = (0_u32, 0_u32);
+    let mut cpu = 0_u32;
+    let mut node = 0_u32;
     let args = [
         (&raw mut cpu).expose_provenance(),
         (&raw mut node).expose_provenance(),

@@ -104,10 +104,8 @@ fn goblin_sees_the_same_symbols_in_the_images_of_linkers() {
                 "{linker} -shared --soname=image --version-script=versions -T script --hash-style={style} \
                  -o image functions.o"
             ));
-            let (what, bytes) = (
-                format!("{linker}, {style}, {count} functions"),
-                fs::read(directory.join("image")).unwrap(),
-            );
+            let what = format!("{linker}, {style}, {count} functions");
+            let bytes = fs::read(directory.join("image")).unwrap();
             if Image::parse(&bytes).err() == Some(ParseError::ByteOrder) {
                 return not_run_here("gcc is another machine's, of the other byte order");
             }
@@ -149,10 +147,9 @@ fn goblin_sees_the_same_symbols_in_this_process_where_the_kernel_mapped_them() {
         // Of two names for the same code it is either.
         let found = vdso.symbol_at(address).map(|found| found.value());
         assert_eq!(found, Some(symbol.value()), "{symbol:?}");
-        let [name, version] = [Some(symbol.name()), symbol.version()]
-            .map(|text| text.map(|text| text.to_str().unwrap()));
-        let name = name.unwrap();
-        let address = Some(address).filter(|_| !name.is_empty());
+        let name = symbol.name().to_str().unwrap();
+        let version = symbol.version().map(|version| version.to_str().unwrap());
+        let address = if name.is_empty() { None } else { Some(address) };
         for version in [version, None] {
             assert_eq!(
                 vdso.symbol_address(name, version).map(<*const ()>::addr),

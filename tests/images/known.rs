@@ -51,11 +51,9 @@ fn a_look_up_compares_the_whole_name_and_version() {
         let image = Image::parse(&built.bytes).unwrap();
         for symbol in image.symbols().filter(|symbol| !symbol.name().is_empty()) {
             let name = symbol.name().to_str().unwrap();
-            let (short, long, nul) = (
-                &name[..name.len() - 1],
-                format!("{name}_"),
-                format!("{name}\0"),
-            );
+            let short = &name[..name.len() - 1];
+            let long = format!("{name}_");
+            let nul = format!("{name}\0");
             for other in [&name[1..], short, &long, &nul] {
                 assert_ne!(image.symbol(other, None), Some(symbol), "{kind}: {other:?}");
             }
@@ -103,7 +101,10 @@ fn a_name_in_two_versions_is_found_by_its_version_and_one_without_a_version_by_n
     .build();
     let image = Image::parse(&built.bytes).unwrap();
     let of = |name, version| image.symbol(name, version).map(|symbol| symbol.value());
-    let [old, new, plain] = [0, 1, 2].map(|index| Some(built.symbols[index].st_value()));
+    let value = |index: usize| Some(built.symbols[index].st_value());
+    let old = value(0);
+    let new = value(1);
+    let plain = value(2);
     assert_eq!(
         ["LINUX_2.5", V].map(|version| of("clock", Some(version))),
         [old, new]
@@ -151,7 +152,8 @@ fn without_hash_tables_the_symbols_end_at_the_string_table() {
         }
         .build();
         // The code looks like symbols: they count unless the string table comes before them.
-        let (symtab, text) = (built.at(Part::Symtab), built.at(Part::Text));
+        let symtab = built.at(Part::Symtab);
+        let text = built.at(Part::Text);
         let symbol = built.bytes[symtab + 16..][..16].to_vec();
         let skew = (text - symtab).next_multiple_of(16) - (text - symtab);
         for place in built.bytes[text + skew..].chunks_exact_mut(16) {

@@ -401,7 +401,8 @@ fn each_flaw_is_refused_or_costs_only_what_it_corrupts() {
         Refused(StringTable),
         "no NUL in the string table",
         |built| {
-            let (start, size) = (built.at(Part::Strtab), built.get("DT_STRSZ") as usize);
+            let start = built.at(Part::Strtab);
+            let size = built.get("DT_STRSZ") as usize;
             built.bytes[start..][..size].fill(b'a');
         },
     );
@@ -446,7 +447,8 @@ fn program_headers_end_in_the_first_page_and_may_be_larger_than_their_fields() {
     for (more, expected) in [(0, Unharmed), (1, Refused(ProgramHeaders))] {
         corrupt(&all(), expected, "at the end of the first page", |built| {
             let size = built.get("e_phnum") * built.get("e_phentsize");
-            let (from, to) = (built.get("e_phoff") as usize, 4096 - size + more);
+            let from = built.get("e_phoff") as usize;
+            let to = 4096 - size + more;
             built.bytes.resize(8192, 0);
             built
                 .bytes

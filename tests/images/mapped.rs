@@ -179,7 +179,8 @@ fn no_symbol_extends_past_the_image_and_one_without_a_size_has_one_address() {
         .build();
         pages.fill(&built.bytes);
         let vdso = vdso(&pages).unwrap();
-        let (base, len) = (pages.addr(), built.bytes.len());
+        let base = pages.addr();
+        let len = built.bytes.len();
         assert_eq!(vdso.size(), len);
         let (_, address) = vdso.symbols().next().unwrap();
         let start = address.addr();

@@ -204,7 +204,8 @@ fn an_image_that_is_cut_short_is_noticed() {
         }
         let spec = Spec::of(abi, names(abi));
         // A table of GNU's is read if there is no other.
-        let (sysv_hash, order) = (last != Part::GnuHash, Part::with_last(&[last]));
+        let sysv_hash = last != Part::GnuHash;
+        let order = Part::with_last(&[last]);
         let built = Spec {
             sysv_hash,
             order,
@@ -325,10 +326,8 @@ fn moves_the_vdso() -> bool {
     let Some((start, size)) = vdso() else {
         return false;
     };
-    let (pages, flags) = (
-        Pages::new(2),
-        MRemapFlags::MREMAP_MAYMOVE | MRemapFlags::MREMAP_FIXED,
-    );
+    let pages = Pages::new(2);
+    let flags = MRemapFlags::MREMAP_MAYMOVE | MRemapFlags::MREMAP_FIXED;
     // SAFETY: it replaces these pages, and what the kernel put after them.
     let moved = unsafe { mremap(start, size, size, flags, Some(pages.base)) };
     moved

@@ -225,8 +225,11 @@ fn licences(sh: &Shell, triple: &str, program: &str) -> Result<String> {
         .read()?;
     let mut text = HEADER.to_owned();
     for package in workspace::packages(sh, &[])? {
-        let [name, version, licence, manifest] = ["name", "version", "license", "manifest_path"]
-            .map(|key| package[key].as_str().unwrap_or_default());
+        let text_of = |key: &str| package[key].as_str().unwrap_or_default();
+        let name = text_of("name");
+        let version = text_of("version");
+        let licence = text_of("license");
+        let manifest = text_of("manifest_path");
         if !tree
             .lines()
             .any(|line| line.starts_with(&format!("{name} v{version} ")))

@@ -79,7 +79,8 @@ pub fn print(row: &str, milliseconds: usize) -> Result<(), String> {
 /// Returns how many reads the threads made, and in how many seconds.
 fn measure(read: Loop, threads: usize, length: Duration) -> (f64, f64) {
     const BATCH: usize = 1000;
-    let (barrier, end) = (Barrier::new(threads + 1), AtomicBool::new(false));
+    let barrier = Barrier::new(threads + 1);
+    let end = AtomicBool::new(false);
     let work = || {
         barrier.wait();
         barrier.wait();

@@ -175,9 +175,9 @@ pub fn write(tables: &[Table], machine: Option<&str>, is_part: bool) -> io::Resu
         }
         // A page without these tables keeps the machine of its own.
         let has_changed = page != old;
-        if let (true, Some(machine)) = (has_changed, machine) {
-            if let Some([before, _, after]) = section(&page, "machine") {
-                page = [before, machine, after].concat();
+        if has_changed {
+            if let Some(machine) = machine {
+                page = with_machine(page, machine);
             }
         }
         for (chart, svg) in charts(&page) {
@@ -190,6 +190,14 @@ pub fn write(tables: &[Table], machine: Option<&str>, is_part: bool) -> io::Resu
     }
     let missing = missing.join(", ");
     Err(io::Error::other(format!("no page has {missing}")))
+}
+
+/// Returns the page with this machine, if it has a section for one.
+fn with_machine(page: String, machine: &str) -> String {
+    match section(&page, "machine") {
+        Some([before, _, after]) => [before, machine, after].concat(),
+        None => page,
+    }
 }
 
 /// Returns the cells of a line of a table.

@@ -296,7 +296,8 @@ fn the_c_code_of_the_page_about_adoption_that_replaces_a_check_compiles() {
         "#include <stdio.h>\n#include <time.h>\n#include <vdso_time.h>\nint main(void)\n{{\n{code}return 0;\n}}\n"
     );
     fs::write(&source, program).unwrap();
-    let (headers, library) = (installed("include"), installed("lib/libvdso_time.a"));
+    let headers = installed("include");
+    let library = installed("lib/libvdso_time.a");
     for compiler in compilers() {
         compiled(&compiler, &format!("-O2 -I{headers} {source} {library}"));
     }

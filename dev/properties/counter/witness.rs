@@ -267,7 +267,8 @@ impl Witness {
 
     /// Returns how long the current segment will last.
     pub(crate) fn left(&self) -> u128 {
-        let (mut low, mut high) = (0, 20 * MILLI);
+        let mut low = 0;
+        let mut high = 20 * MILLI;
         while high - low > NANO {
             let middle = u128::midpoint(low, high);
             let is_used = self

@@ -23,7 +23,10 @@ pub fn corrupt(built: &mut Built<'_>, input: &[u8]) {
 }
 
 fn corrupt_once(built: &mut Built<'_>, [kind, how, rest @ ..]: [u8; 8]) {
-    let [a, b, c] = [0, 2, 4].map(|at| usize::from(u16::from_le_bytes([rest[at], rest[at + 1]])));
+    let number_at = |at: usize| usize::from(u16::from_le_bytes([rest[at], rest[at + 1]]));
+    let a = number_at(0);
+    let b = number_at(2);
+    let c = number_at(4);
     let len = built.bytes.len();
     match kind {
         0..160 => {

@@ -283,26 +283,24 @@ pub type Row = (String, Option<String>, u64, u64);
 pub fn described(spec: &Spec<'_>, image: &Built<'_>) -> Vec<Row> {
     let inside =
         |value: u64| value.wrapping_sub(spec.p_vaddr) < (image.bytes.len() - spec.p_offset) as u64;
-    let rows = image
-        .callable()
-        .filter(|symbol| inside(symbol.st_value()))
-        .map(|symbol| {
-            let version = symbol.version.filter(|_| spec.versions).map(str::to_owned);
-            (
-                symbol.st_name().into(),
-                version,
-                symbol.st_value(),
-                symbol.size,
-            )
-        });
-    rows.collect()
+    let mut rows = Vec::new();
+    for symbol in image.callable() {
+        let value = symbol.st_value();
+        if inside(value) {
+            let name = symbol.st_name().into();
+            let version = symbol.version_in(spec).map(str::to_owned);
+            rows.push((name, version, value, symbol.size));
+        }
+    }
+    rows
 }
 
 /// Returns these symbols as the parser sees them.
 pub fn seen<'a>(symbols: impl Iterator<Item = Symbol<'a>>) -> Vec<Row> {
     let text = |string: &CStr| string.to_str().unwrap().to_owned();
     let rows = symbols.map(|symbol| {
-        let (name, version) = (text(symbol.name()), symbol.version().map(text));
+        let name = text(symbol.name());
+        let version = symbol.version().map(text);
         (name, version, symbol.value(), symbol.size())
     });
     rows.collect()

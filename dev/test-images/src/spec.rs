@@ -52,13 +52,12 @@ pub struct Sym<'a> {
 
 impl Default for Sym<'_> {
     fn default() -> Self {
-        let (value, size) = (Value::Next, CODE);
         Self {
             name: "",
             blank: false,
             version: None,
-            value,
-            size,
+            value: Value::Next,
+            size: CODE,
             kind: FUNC,
             bind: GLOBAL,
             shndx: 8,
@@ -100,6 +99,11 @@ impl<'a> Sym<'a> {
     /// Returns the name in the string table.
     pub fn st_name(&self) -> &'a str {
         if self.blank { "" } else { self.name }
+    }
+
+    /// Returns the version in the image of this description, which may have no versions.
+    pub fn version_in(&self, spec: &Spec<'_>) -> Option<&'a str> {
+        if spec.versions { self.version } else { None }
     }
 
     pub(crate) fn hashed(&self) -> bool {
@@ -303,7 +307,8 @@ impl<'a> Spec<'a> {
     /// Returns the symbols with their values, in the order that `DT_GNU_HASH` needs: unhashed ones
     /// first.
     fn placed(&self, draft: &Built<'_>) -> Vec<Sym<'a>> {
-        let (mut next, mut last) = (draft.at(Part::Text), 0);
+        let mut next = draft.at(Part::Text);
+        let mut last = 0;
         let mut symbols = self.symbols.clone();
         for symbol in &mut symbols {
             match symbol.value {

@@ -78,7 +78,8 @@ pub(crate) fn write_headers(
             ),
             _ => (format!("PT_{kind:#x}."), 0, 0),
         };
-        let (address, size) = (spec.address(start), end.saturating_sub(start) as u64);
+        let address = spec.address(start);
+        let size = end.saturating_sub(start) as u64;
         image.numbers(&name, 4, &[("p_type", kind.into())]);
         if spec.wide {
             image.numbers(&name, 4, &[("p_flags", 5)]);
@@ -132,7 +133,8 @@ pub(crate) fn write_gnu_hash(image: &mut Built<'_>) {
         .count();
     let hashed = image.symbols[first..].to_vec();
     let mut buckets = [0; BUCKETS as usize];
-    let (mut bloom, mut chain) = (0_u64, vec![]);
+    let mut bloom = 0_u64;
+    let mut chain = vec![];
     for (index, symbol) in hashed.iter().enumerate() {
         let hash = gnu_hash(symbol.name);
         bloom |= 1 << (hash % bits) | 1 << ((hash >> SHIFT) % bits);
@@ -145,7 +147,8 @@ pub(crate) fn write_gnu_hash(image: &mut Built<'_>) {
             .is_none_or(|next| gnu_bucket(next) != gnu_bucket(symbol));
         chain.push(hash & !1 | u32::from(ends));
     }
-    let (nbuckets, symoffset) = (BUCKETS.into(), first as u64 + 1);
+    let nbuckets = BUCKETS.into();
+    let symoffset = first as u64 + 1;
     image.numbers(
         "gnu_hash.",
         4,
@@ -215,7 +218,8 @@ pub(crate) fn write_versym(image: &mut Built<'_>, versions: &[&str]) {
 pub(crate) fn write_verdef(image: &mut Built<'_>, versions: &[&str], strings: &str) {
     for (index, version) in versions.iter().enumerate() {
         let prefix = format!("verdef[{index}].");
-        let (base, last) = (u64::from(index == 0), index + 1 == versions.len());
+        let base = u64::from(index == 0);
+        let last = index + 1 == versions.len();
         image.numbers(&prefix, 2, &[("vd_version", 1), ("vd_flags", base)]);
         image.numbers(&prefix, 2, &[("vd_ndx", index as u64 + 1), ("vd_cnt", 1)]);
         image.numbers(

@@ -119,7 +119,8 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 /// riscv64, on i386 before Linux 6.3, and in images that QEMU or gVisor made.
 #[inline]
 pub fn getcpu() -> Result<Cpu, Errno> {
-    let (mut cpu, mut node) = (0, 0);
+    let mut cpu = 0;
+    let mut node = 0;
     if GETCPU.get()(&mut cpu, &mut node, None) != 0 {
         ask_kernel(|| syscall::getcpu().map(|here| (cpu, node) = (here.cpu, here.node)))?;
     }

@@ -32,7 +32,9 @@ extern "C" fn read_early() {
 
 #[unsafe(no_mangle)]
 extern "C" fn main() -> c_int {
-    let (mut day, mut wall, mut coarse) = ([0; 2], [0; 2], [0; 2]);
+    let mut day = [0; 2];
+    let mut wall = [0; 2];
+    let mut coarse = [0; 2];
     // SAFETY: null is allowed.
     let seconds = unsafe { time(null_mut()) };
     // SAFETY: the array has the layout of `struct timeval`, and null is allowed.

@@ -168,7 +168,8 @@ fn a_vdsos_build_id_and_its_frames_are_those_that_goblin_finds() {
 fn take_names_that_are_no_text() -> io::Result<()> {
     let path = target_tmpdir().join(OsStr::from_bytes(b"mapped-\xff"));
     fs::write(&path, "content")?;
-    let (file, size) = (File::open(path)?, NonZero::new(7).unwrap());
+    let file = File::open(path)?;
+    let size = NonZero::new(7).unwrap();
     // SAFETY: the kernel chooses a free address, and nothing uses the mapping.
     unsafe {
         mmap(
@@ -263,10 +264,8 @@ fn a_process_in_gvisor_did_not_remove_its_vdso() {
 fn process_with(image: &[u8]) -> Option<Sleeper> {
     #[allow(unsafe_code, reason = "memory is mapped")]
     let map = || {
-        let (size, access) = (
-            NonZero::new(image.len()).unwrap(),
-            ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
-        );
+        let size = NonZero::new(image.len()).unwrap();
+        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         // SAFETY: the kernel chooses a free address.
         let mapping = unsafe { mmap_anonymous(None, size, access, MapFlags::MAP_PRIVATE) }?;
         // SAFETY: the mapping is new and has this size.
@@ -300,7 +299,8 @@ fn with_sections(content: &[u8], sections: &[[u64; 4]]) -> Vec<u8> {
     .build()
     .bytes;
     let mut image = [&image, content, &NAMES].concat();
-    let (count, at) = (sections.len() as u64 + 2, image.len() as u64);
+    let count = sections.len() as u64 + 2;
+    let at = image.len() as u64;
     image[40..48].copy_from_slice(&at.to_le_bytes());
     // e_shentsize, e_shnum and e_shstrndx.
     image[58..64].copy_from_slice(&(64 | count << 16 | 1 << 32).to_le_bytes()[..6]);
@@ -344,7 +344,8 @@ fn a_build_id_is_not_searched_in_thousands_of_sections() {
     notes.extend([4, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0]);
     notes.extend(b"GNU\0\x01\xab\xff\0");
     let at = EXTENT as u64;
-    let (empty, id) = ([0, 7, at, 12 * 1000], [0, 7, at + 12 * 1000, 20]);
+    let empty = [0, 7, at, 12 * 1000];
+    let id = [0, 7, at + 12 * 1000, 20];
     for (count, expected) in [(20, Some("01abff")), (10_000, None)] {
         let sections = [vec![empty; count], vec![id]].concat();
         let Some(child) = process_with(&with_sections(&notes, &sections)) else {
@@ -365,7 +366,8 @@ fn a_process_that_ended_is_an_error() {
     let Some(child) = Sleeper::after(|| Ok(())) else {
         return;
     };
-    let (pid, number) = (child.0, child.id());
+    let pid = child.0;
+    let number = child.id();
     kill(pid, Signal::SIGKILL).unwrap();
     waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
     assert_eq!(
@@ -495,7 +497,8 @@ fn program_of_32_bits(name: &str, code: impl FnOnce(u32) -> Vec<u8>) -> Option<S
     let file = target_tmpdir().join(name);
     let path = [file.as_os_str().as_bytes(), &[0]].concat();
     let code = [&path, &*code(BASE + 84)].concat();
-    let (start, size) = (BASE + 84 + path.len() as u32, 84 + code.len() as u32);
+    let start = BASE + 84 + path.len() as u32;
+    let size = 84 + code.len() as u32;
     let ident = [0x464c_457f, 0x0001_0101, 0, 0];
     let header = [0x3_0002, 1, start, 52, 0, 0, 0x20_0034, 0x28_0001, 0];
     let segment = [1, 0, BASE, BASE, size, size, 5, 0x1000];

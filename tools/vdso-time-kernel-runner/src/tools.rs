@@ -173,7 +173,8 @@ fn decompress(kernel: &Path) -> Result<()> {
     build_tree(&tree, SUITE, &["zstd"], |draft| {
         write_script(draft, &tree, "zstd", "usr/bin/zstd", &[])
     })?;
-    let (sh, zstd) = (Shell::new()?, tree.join("zstd"));
+    let sh = Shell::new()?;
+    let zstd = tree.join("zstd");
     cmd!(
         sh,
         "{zstd} --decompress --rm --force --quiet {packed} -o {kernel}"

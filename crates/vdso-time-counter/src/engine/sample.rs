@@ -74,7 +74,8 @@ impl Burst {
             let (sample, taken) = Sample::take(source)?;
             let late = lateness(sample, taken);
             if late < least {
-                (best, least) = (sample, late);
+                best = sample;
+                least = late;
             }
             cost = cost.min(taken);
         }

@@ -154,7 +154,8 @@ fn ticks_agree_with_the_kernels_clock_by_their_frequency_and_by_their_time() {
         let second = read();
         let frequency = settle().frequency.unwrap();
         let expected = |nanos: i64| (u128::from(frequency) * nanos as u128 / 1_000_000_000) as u64;
-        let (least, most) = (expected(second.0 - first.2), expected(second.2 - first.0));
+        let least = expected(second.0 - first.2);
+        let most = expected(second.2 - first.0);
         let ticks = second.1.as_raw() - first.1.as_raw();
         // 1 %, because an emulator's clocks are read at slightly different times.
         let allowed = least - least / 100..=most + most / 100;
@@ -195,7 +196,8 @@ fn an_ordered_read_never_goes_back_on_any_cpu() {
             return true;
         };
         let status = settle().status;
-        let [latest, reads] = [0, 0].map(AtomicU64::new);
+        let latest = AtomicU64::new(0);
+        let reads = AtomicU64::new(0);
         let read = |first: usize| {
             let start = Instant::now();
             let mut turns = numbers.iter().cycle().skip(first);

@@ -24,7 +24,8 @@ pub(crate) fn measurement(read: Call, found: &str) -> Measurement {
         "no symbol" => routed(FallbackReason::NoSymbol),
         other => panic!("nothing is called {other}"),
     };
-    let (calls, error) = (entered.map(|_| 200), Some("EINVAL".into()));
+    let calls = entered.map(|_| 200);
+    let error = Some("EINVAL".into());
     Measurement {
         location,
         evidence,
@@ -57,7 +58,9 @@ fn one_read_that_entered_the_kernel_is_a_proof_and_none_is_one_if_every_cpu_was_
 
 #[test]
 fn only_what_is_known_counts_and_the_kernel_is_the_worst_place() {
-    let [user, kernel, unknown] = [Location::UserSpace, Location::Kernel, Location::Unknown];
+    let user = Location::UserSpace;
+    let kernel = Location::Kernel;
+    let unknown = Location::Unknown;
     let under = [Supervisor::Emulator, Supervisor::Valgrind].map(Some);
     for (supervisor, found, expected) in [
         (None, &["user space"][..], user),

@@ -179,7 +179,8 @@ fn the_verdict_on_each_machine_has_its_cause_and_its_advice() {
 
 #[test]
 fn a_trapped_counter_is_slow() {
-    let (mut seen, tsc) = (Check::default(), platform("tsc", ""));
+    let mut seen = Check::default();
+    let tsc = platform("tsc", "");
     seen.measurements = measurements("user space", "user space");
     for (ns, cause, words) in [
         (
