@@ -376,6 +376,7 @@ const FLAWS: &[Flaw] = &[
 ];
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "each flaw is one call")]
 fn each_flaw_is_refused_or_costs_only_what_it_corrupts() {
     for (images, field, values, expected) in FLAWS {
         for spec in images() {

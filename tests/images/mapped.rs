@@ -19,18 +19,11 @@ fn vdso(pages: &Pages) -> Result<Vdso<'_>, ParseError> {
 fn an_image_between_unreadable_pages_has_all_symbols_at_its_base_plus_their_offset() {
     let pages = Pages::new(2);
     // An image of whole pages, with addresses of this machine.
-    let kinds = kinds()
-        .into_iter()
-        .filter(|(_, spec)| usize::try_from(spec.p_vaddr).is_ok());
-    for (kind, spec) in kinds.map(|(kind, spec)| {
-        (
-            kind,
-            Spec {
-                extent: pages.size,
-                ..spec
-            },
-        )
-    }) {
+    for (kind, mut spec) in kinds() {
+        if usize::try_from(spec.p_vaddr).is_err() {
+            continue;
+        }
+        spec.extent = pages.size;
         let built = spec.build();
         pages.fill(&built.bytes);
         let vdso = vdso(&pages).unwrap();
@@ -63,18 +56,11 @@ fn an_image_between_unreadable_pages_has_all_symbols_at_its_base_plus_their_offs
             }
             let start = address & !usize::from(spec.thumb);
             let end = start + symbol.size() as usize;
-            for (pc, inside) in [
-                (start - 1, false),
-                (start, true),
-                (start + 1, true),
-                (end - 1, true),
-                (end, false),
-            ] {
-                assert_eq!(
-                    vdso.symbol_at(pc) == Some(symbol),
-                    inside,
-                    "{kind}: {pc:#x}"
-                );
+            for pc in [start, start + 1, end - 1] {
+                assert_eq!(vdso.symbol_at(pc), Some(symbol), "{kind}: {pc:#x}");
+            }
+            for pc in [start - 1, end] {
+                assert_ne!(vdso.symbol_at(pc), Some(symbol), "{kind}: {pc:#x}");
             }
         }
         let addresses: Vec<_> = vdso.symbols().map(|(_, address)| address).collect();

@@ -94,6 +94,7 @@ fn without_proc() -> bool {
 type Enter = fn(i32) -> bool;
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn the_vdso_is_found_or_the_reason_is_named_in_every_state() {
     const PROBE: c_long = libc::SYS_rt_sigprocmask;
     const FILE: c_long = libc::SYS_openat;

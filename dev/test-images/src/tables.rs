@@ -1,5 +1,7 @@
 //! Writes the headers and the tables of an image, as in the ELF specification.
 
+use std::ops::Range;
+
 use crate::{Built, PT_DYNAMIC, PT_LOAD, PT_PHDR, Part, Spec, Sym, Value};
 
 /// The number of buckets of each hash table.
@@ -64,41 +66,52 @@ pub(crate) fn write_headers(
         2,
         &[("e_shentsize", 0), ("e_shnum", 0), ("e_shstrndx", 0)],
     );
+    let dynamic_size = tags * 2 * addr;
     for &kind in &spec.segments {
         let (name, start, end) = match kind {
             PT_LOAD => ("PT_LOAD.".into(), spec.p_offset, draft.bytes.len()),
             PT_DYNAMIC => {
                 let start = draft.at(Part::Dynamic);
-                ("PT_DYNAMIC.".into(), start, start + tags * 2 * addr)
+                ("PT_DYNAMIC.".into(), start, start + dynamic_size)
             }
-            PT_PHDR => (
-                "PT_PHDR.".into(),
-                ehdr as usize,
-                ehdr as usize + count * phdr as usize,
-            ),
+            PT_PHDR => {
+                let start = ehdr as usize;
+                let end = start + count * phdr as usize;
+                ("PT_PHDR.".into(), start, end)
+            }
             _ => (format!("PT_{kind:#x}."), 0, 0),
         };
-        let address = spec.address(start);
-        let size = end.saturating_sub(start) as u64;
-        image.numbers(&name, 4, &[("p_type", kind.into())]);
-        if spec.wide {
-            image.numbers(&name, 4, &[("p_flags", 5)]);
-        }
-        image.numbers(
-            &name,
-            addr,
-            &[
-                ("p_offset", start as u64),
-                ("p_vaddr", address),
-                ("p_paddr", address),
-            ],
-        );
-        image.numbers(&name, addr, &[("p_filesz", size), ("p_memsz", size)]);
-        if !spec.wide {
-            image.numbers(&name, 4, &[("p_flags", 5)]);
-        }
-        image.addr(format!("{name}p_align"), 16);
+        write_segment(image, spec, kind, &name, start..end);
     }
+}
+
+/// Writes the program header of a segment, which has these bytes of the image.
+fn write_segment(
+    image: &mut Built<'_>,
+    spec: &Spec<'_>,
+    kind: u32,
+    name: &str,
+    bytes: Range<usize>,
+) {
+    let addr = if spec.wide { 8 } else { 4 };
+    let offset = bytes.start as u64;
+    let address = spec.address(bytes.start);
+    let size = bytes.end.saturating_sub(bytes.start) as u64;
+    image.numbers(name, 4, &[("p_type", kind.into())]);
+    if spec.wide {
+        image.numbers(name, 4, &[("p_flags", 5)]);
+    }
+    let place = [
+        ("p_offset", offset),
+        ("p_vaddr", address),
+        ("p_paddr", address),
+    ];
+    image.numbers(name, addr, &place);
+    image.numbers(name, addr, &[("p_filesz", size), ("p_memsz", size)]);
+    if !spec.wide {
+        image.numbers(name, 4, &[("p_flags", 5)]);
+    }
+    image.addr(format!("{name}p_align"), 16);
 }
 
 pub(crate) fn write_hash(image: &mut Built<'_>, wide: bool) {

@@ -89,6 +89,7 @@ fn each_read_is_where_the_clock_source_is_read() {
 
 /// Diagnoses a thread whose sandbox denies the clock calls, or a filter of the doctor's.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table, and what all its rows have")]
 fn a_thread_in_a_sandbox_gets_a_diagnosis() {
     let Some(counter) = oracle::counter_is_in_user_space() else {
         return;

@@ -193,6 +193,7 @@ impl ClockState {
     }
 
     #[inline]
+    #[expect(clippy::too_many_lines, reason = "a name for each word")]
     pub(crate) fn from_words(words: &[u64; WORDS]) -> Self {
         let [
             start,

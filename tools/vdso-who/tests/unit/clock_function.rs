@@ -6,6 +6,7 @@ use super::super::{AddressSpace, Caller, Files};
 use super::*;
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn clock_functions_are_not_the_programs() {
     use Role::{Clock, Interpreter, Program, Start};
     for (function, module, expected) in [

@@ -10,6 +10,7 @@ use super::*;
 
 /// Appends lines, also for an address that had one, or writes another file, as compilers do.
 #[test]
+#[expect(clippy::too_many_lines, reason = "one file, as it grows")]
 fn a_perf_map_is_read_as_it_grows_and_its_last_line_wins() {
     let path = target_tmpdir().join("who-perf.map");
     let mut map = PerfMap::default();

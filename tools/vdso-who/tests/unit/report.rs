@@ -45,6 +45,7 @@ fn found(processes: &[(u32, u64, u64)]) -> Findings {
 
 /// Reports a process that does not exist: no process has this number.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a sample has many fields")]
 fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
     let (is_64_bit, registers) = (
         true,
@@ -225,6 +226,7 @@ fn a_rate_of_reads_in_the_kernel_is_not_computed_from_the_cost_of_the_vdso() {
 
 /// Compares samples that stand for 0.5 s of CPU time at 499 Hz.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table, and what all its rows have")]
 fn a_share_is_refused_only_without_rights_or_samples() {
     for (system_wide, samples, cpu_seconds, lost, expected) in [
         (true, 250, 0.5, 0, Some("spends 10.0 % +-4.")),

@@ -3,6 +3,7 @@
 use super::named;
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn a_cgroup_names_its_unit_container_or_pod() {
     let id = "0123456789ab".to_owned() + &"c".repeat(52);
     let pod = "12345678-1234-1234-1234-123456789012";
