@@ -3,7 +3,7 @@ complete -c vdso-who -l cgroup -d 'Watch the processes of this cgroup, a directo
 complete -c vdso-who -l group-by -d 'Which processes share a row; by default those of one name, but with --pid each process has its own' -r -f -a "process\t'None: each has a row of its own'
 name\t'Those of one name and unit'
 unit\t'Those of one systemd unit, container or pod'"
-complete -c vdso-who -s i -l interval -d 'Refresh the table every N seconds until `q` or Ctrl-C' -r
+complete -c vdso-who -s i -l interval -d 'Refresh the table every N seconds until `q` or Ctrl-C. With --json, print one line of JSON for each N seconds' -r
 complete -c vdso-who -s d -l duration -d 'How long to measure [default: until COMMAND exits, otherwise 10 s]' -r
 complete -c vdso-who -s F -s r -l frequency -l rate -d 'Samples for each second of CPU time [default: 499; with more than 8 CPUs fewer, so that all have 4000]' -r
 complete -c vdso-who -l compare -d 'Compare the shares with those of an earlier report of --json' -r -F

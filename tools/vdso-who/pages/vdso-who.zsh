@@ -21,8 +21,8 @@ _vdso-who() {
 '--group-by=[Which processes share a row; by default those of one name, but with --pid each process has its own]:WHAT:((process\:"None\: each has a row of its own"
 name\:"Those of one name and unit"
 unit\:"Those of one systemd unit, container or pod"))' \
-'(--json --folded -o --output --exact)-i+[Refresh the table every N seconds until \`q\` or Ctrl-C]:N:_default' \
-'(--json --folded -o --output --exact)--interval=[Refresh the table every N seconds until \`q\` or Ctrl-C]:N:_default' \
+'(--folded -o --output --exact)-i+[Refresh the table every N seconds until \`q\` or Ctrl-C. With --json, print one line of JSON for each N seconds]:N:_default' \
+'(--folded -o --output --exact)--interval=[Refresh the table every N seconds until \`q\` or Ctrl-C. With --json, print one line of JSON for each N seconds]:N:_default' \
 '-d+[How long to measure \[default\: until COMMAND exits, otherwise 10 s\]]:SECONDS:_default' \
 '--duration=[How long to measure \[default\: until COMMAND exits, otherwise 10 s\]]:SECONDS:_default' \
 '-F+[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all have 4000\]]:NUMBER:_default' \

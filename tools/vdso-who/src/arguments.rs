@@ -18,6 +18,7 @@ Examples:
   vdso-who -p 4711 --json -o before.json  to compare with later:
   vdso-who -p 4711 --compare before.json  has the change helped?
   vdso-who top                            all processes, each second
+  vdso-who top --json                     a line of JSON each second
   vdso-who --all --group-by unit          which service?
   vdso-who --generate man | man -l -      the manual page
 
@@ -66,9 +67,10 @@ pub(crate) struct Arguments {
     /// --pid each process has its own
     #[arg(long, value_name = "WHAT", verbatim_doc_comment)]
     pub(crate) group_by: Option<GroupBy>,
-    /// Refresh the table every N seconds until `q` or Ctrl-C
+    /// Refresh the table every N seconds until `q` or Ctrl-C. With --json,
+    /// print one line of JSON for each N seconds
     #[arg(short, long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
-    #[arg(overrides_with = "interval", conflicts_with_all = ["json", "folded", "output", "exact"])]
+    #[arg(verbatim_doc_comment, overrides_with = "interval", conflicts_with_all = ["folded", "output", "exact"])]
     pub(crate) interval: Option<u32>,
     /// How long to measure [default: until COMMAND exits, otherwise 10 s]
     #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]

@@ -11,7 +11,7 @@ use crate::arguments::Arguments;
 use crate::console;
 use crate::interrupt::Interrupt;
 use crate::keys::Keys;
-use crate::output::table;
+use crate::output::{json, table};
 use crate::progress::Progress;
 use crate::report::Report;
 
@@ -91,14 +91,26 @@ impl Observer for Screen<'_> {
     }
 
     fn interval(&self, report: &Report) {
-        let shown = match terminal_size::terminal_size_of(io::stdout()) {
-            Some((width, height)) => show_table(report, width.0.into(), height.0.into()),
-            None => console::write(&format!("\n{}", table::text(report, console::columns()))),
+        let shown = if self.arguments.json {
+            print_line(report)
+        } else {
+            print_table(report)
         };
-        // Without a reader, tables would be printed until the machine stops.
+        // Without a reader, reports would be printed until the machine stops.
         if shown.is_err() {
             self.interrupt.set(SIGPIPE);
         }
+    }
+}
+
+fn print_line(report: &Report) -> io::Result<()> {
+    console::write(&json::line(report)?)
+}
+
+fn print_table(report: &Report) -> io::Result<()> {
+    match terminal_size::terminal_size_of(io::stdout()) {
+        Some((width, height)) => show_table(report, width.0.into(), height.0.into()),
+        None => console::write(&format!("\n{}", table::text(report, console::columns()))),
     }
 }
 

@@ -8,6 +8,12 @@ pub(super) fn text(report: &Report) -> Result<String> {
     Ok(without_control_characters(&json) + "\n")
 }
 
+/// Returns a report in one line, which a collector of logs or metrics takes for one event.
+pub(crate) fn line(report: &Report) -> serde_json::Result<String> {
+    let json = serde_json::to_string(report)?;
+    Ok(without_control_characters(&json) + "\n")
+}
+
 /// Returns JSON in which a terminal finds no control characters.
 ///
 /// serde_json escapes only those below U+0020, and a terminal obeys U+009B as well. The others can

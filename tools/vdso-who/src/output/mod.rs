@@ -2,7 +2,7 @@
 
 mod comparison;
 mod folded;
-mod json;
+pub(crate) mod json;
 mod svg;
 pub(crate) mod table;
 
@@ -21,6 +21,8 @@ use crate::report::Report;
 enum Format {
     Table,
     Json,
+    /// JSON in one line, for each interval.
+    JsonLine,
     /// Call chains, a line each.
     Folded,
     /// A flame graph.
@@ -33,6 +35,8 @@ impl Format {
     fn of(arguments: &Arguments) -> Self {
         if arguments.is_svg() {
             Self::Svg
+        } else if arguments.json && arguments.interval.is_some() {
+            Self::JsonLine
         } else if arguments.json {
             Self::Json
         } else if arguments.folded {
@@ -48,6 +52,7 @@ impl Format {
         match self {
             Self::Table => Ok(table::text(report, console::columns())),
             Self::Json => json::text(report),
+            Self::JsonLine => Ok(json::line(report)?),
             Self::Folded => Ok(folded::text(report)),
             Self::Svg => svg::text(report),
             Self::Nothing => Ok(String::new()),

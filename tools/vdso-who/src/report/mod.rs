@@ -13,7 +13,7 @@ mod tests;
 mod unknown;
 
 use std::cmp::Reverse;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Serialize, Serializer};
 
@@ -92,6 +92,8 @@ pub(crate) struct Report {
     /// Whether there was one event for each CPU, which also samples the kernel.
     pub(crate) system_wide: bool,
     pub(crate) has_vdso: bool,
+    /// When the measurement ended, in seconds since 1970.
+    time: f64,
     pub(crate) seconds: f64,
     pub(crate) cpu_seconds: f64,
     pub(crate) frequency: u32,
@@ -187,7 +189,9 @@ impl Report {
 
     /// Returns the report of a part of the measurement, before it is finished.
     pub(crate) fn of_part(&self, duration: Duration, cpu: Duration) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
+            time: now.unwrap_or_default().as_secs_f64(),
             seconds: duration.as_secs_f64(),
             cpu_seconds: cpu.as_secs_f64(),
             ..self.clone()

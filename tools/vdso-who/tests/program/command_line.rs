@@ -34,7 +34,7 @@ fn wrong_arguments_are_status_64_and_one_sentence() {
         "--pid=1 --frequency=0",
         "--generate",
         "--generate=man --all",
-        "--interval=1 --json --all",
+        "--interval=1 --folded --all",
         "--all --no-children",
         "--compare=before.json --exact -- true",
         "--compare=before.json --all -o who.svg",
@@ -44,8 +44,8 @@ fn wrong_arguments_are_status_64_and_one_sentence() {
         ("--jsn --pid=1", "'--json'"),
         ("--durration=1 --all", "'--duration'"),
         ("--al", "'--all'"),
-        ("top --json", "'top' cannot be used with"),
-        ("-i1 --all --json", "'--interval"),
+        ("top --folded", "'top' cannot be used with"),
+        ("-i1 --all --folded", "'--interval"),
     ];
     for (arguments, suggestion) in wrong
         .map(|arguments| (arguments, ""))

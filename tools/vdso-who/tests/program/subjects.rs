@@ -99,6 +99,24 @@ fn all_processes_are_watched_as_one_and_named() {
     );
 }
 
+/// Reads what a collector of metrics reads: one report in each line, the last one of the part of an
+/// interval.
+#[test]
+fn top_prints_a_line_of_json_for_each_interval() {
+    let Some((status, out, error)) = run(&["top", "--json", "--duration=4"]) else {
+        return;
+    };
+    assert_eq!((status, &*error), (Some(0), ""), "{out}");
+    let reports: Vec<_> = out.lines().map(checked).collect();
+    assert!((2..=5).contains(&reports.len()), "{out}");
+    let mut last = 0.0;
+    for report in &reports {
+        let time = report["time"].as_f64().unwrap();
+        assert!(last < time, "{last}: {report:#}");
+        last = time;
+    }
+}
+
 /// Watches a master that waits, a worker that runs, and one that starts during the measurement.
 #[test]
 fn the_descendants_of_a_process_have_a_row_each_unless_they_are_not_wanted() {
