@@ -1,6 +1,6 @@
 //! `loongarch64`.
 //!
-//! - Names and version: arch/loongarch/vdso/vdso.lds.S. The image has no time.
+//! - Names and version: arch/loongarch/vdso/vdso.lds.S. The image has no `time()`.
 //! - Numbers: include/uapi/asm-generic/unistd.h.
 
 use crate::arch::abi::Shape::{Getcpu, Timespec64, Timeval64};

@@ -1,6 +1,6 @@
 //! `s390x`.
 //!
-//! - Names and version: arch/s390/kernel/vdso64/vdso64.lds.S. The image has no time.
+//! - Names and version: arch/s390/kernel/vdso64/vdso64.lds.S. The image has no `time()`.
 //!   `__kernel_getcpu` exists since 4.8.
 //! - Numbers: arch/s390/kernel/syscalls/syscall.tbl.
 

@@ -13,8 +13,8 @@ use core::sync::atomic::AtomicU32 as AtomicU64;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// A time in nanoseconds. Without 64-bit atomics (ARMv5 and older) the vDSO always answers, and 32
-/// bits of it are never used.
+/// A time in nanoseconds. Without 64-bit atomics (ARMv5 and older) the vDSO always answers, so the
+/// mark is not used, and 32 bits stand in for it.
 pub(crate) struct HighWater(AtomicU64);
 
 #[allow(clippy::useless_conversion, reason = "not without 64-bit atomics")]

@@ -104,16 +104,16 @@ reasons! {
     /// program is built for CPUs without 64-bit atomics (ARMv5 and older).
     NoCounter: "the vDSO reads no counter that this program can read",
     /// This is not Linux: std's clock answers.
-    Unsupported: "there is no Linux kernel, and Rust's standard library answers",
+    Unsupported: "this system is not Linux, so the clock of Rust's standard library answers",
     /// The kernel derives its time from another clock source: see its `current_clocksource`. The
     /// clock asks again after 10 s.
-    ClockSource: "the kernel does not keep its time by the counter",
-    /// The name of the kernel's clock source cannot be read: there is no /sys, or a sandbox denies
+    ClockSource: "the kernel's clock source is not the counter",
+    /// The name of the kernel's clock source cannot be read: /sys is not mounted, or a sandbox denies
     /// it. The clock tries again after a second.
     ClockSourceUnknown: "the name of the kernel's clock source cannot be read",
     /// The counter's rate depends on the CPU's frequency (CPUID 0x80000007: not invariant). Under
     /// `kvm-clock` it can still be used after [`trust_hypervisor`](crate::trust_hypervisor).
-    NotInvariant: "the counter's rate depends on the CPU's",
+    NotInvariant: "the counter's rate depends on the CPU's frequency",
     /// The calling thread must not read the counter (prctl(2), `PR_SET_TSC`), and its vDSO does not
     /// read it either. The clock tries again after a second.
     Denied: "this thread must not read the counter",
@@ -124,10 +124,10 @@ reasons! {
     /// A read costs a system call, as [`read_cost`](vdso_time::read_cost()) measured: the vDSO
     /// enters the kernel (`kvm-clock`'s without its stable bit, and arm64's because of an erratum),
     /// or each read of the counter is trapped. The clock tries again after 10 s.
-    SlowVdso: "a read by the vDSO takes about as long as a system call",
+    SlowVdso: "a read through the vDSO takes about as long as a system call",
     /// The kernel would have to be asked, but
     /// [`prepare_for_sandbox`](crate::prepare_for_sandbox) forbade the system calls.
-    SystemCallsForbidden: "the kernel would have to be asked whether it keeps its time by the counter",
+    SystemCallsForbidden: "the kernel's clock source is unknown, because system calls are forbidden",
 }
 
 impl core::error::Error for Unavailable {}
