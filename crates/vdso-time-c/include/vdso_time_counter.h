@@ -9,10 +9,10 @@
  * of the process are slower than the vDSO's, but the times stay right. Three things can cut an
  * update off: a signal handler that leaves it with siglongjmp(3), a thread that ends or is
  * cancelled asynchronously in it, and, for the child, a fork(2) by another thread. An update is
- * some 20 stores every 8 ms, so that is rare. If the program's handlers jump, block the signal
+ * some 20 stores every 8 to 16 ms, so that is rare. If the program's handlers jump, block the signal
  * during a read, or use vdso_time.h.
  *
- * Sandboxes: the clock makes system calls now and then, until the program calls
+ * Sandboxes: the first read and one each 10 s make some system calls, until the program calls
  * vdso_time_counter_forbid_system_calls(). A thread that must not read the counter (PR_SET_TSC,
  * seccomp's strict mode) gets SIGSEGV, as it does in the vDSO.
  *
@@ -112,7 +112,8 @@ extern "C" {
 
 /**
  * Returns the nanoseconds of CLOCK_MONOTONIC from the CPU's counter, or a negative error. It is
- * not earlier than a time that any thread read before.
+ * not earlier than a time that any thread read before, with the exceptions that "Order" in the
+ * documentation of vdso-time-counter lists.
  */
 int64_t vdso_time_counter_monotonic(void);
 

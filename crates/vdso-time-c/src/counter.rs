@@ -58,7 +58,8 @@ pub struct vdso_time_counter_state {
 }
 
 /// Returns the nanoseconds of CLOCK_MONOTONIC from the CPU's counter, or a negative error. It is
-/// not earlier than a time that any thread read before.
+/// not earlier than a time that any thread read before, with the exceptions that "Order" in the
+/// documentation of vdso-time-counter lists.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_monotonic() -> i64 {
     match CounterMonotonic::try_now() {
