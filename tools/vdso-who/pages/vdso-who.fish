@@ -1,13 +1,13 @@
 complete -c vdso-who -s p -l pid -d 'Watch this process and its descendants' -r
 complete -c vdso-who -l cgroup -d 'Watch the processes of this cgroup, a directory of /sys/fs/cgroup' -r -F
-complete -c vdso-who -l group-by -d 'Which processes share a row; by default those of one name, but with --pid each process has its own' -r -f -a "process\t'None: each has a row of its own'
-name\t'Those of one name and unit'
-unit\t'Those of one systemd unit, container or pod'"
-complete -c vdso-who -s i -l interval -d 'Refresh the table every N seconds until `q` or Ctrl-C. With --json, print one line of JSON for each N seconds' -r
+complete -c vdso-who -l group-by -d 'Which processes share a row [default: those with the same name, but with --pid each process has its own row]' -r -f -a "process\t'None: each process has its own row'
+name\t'Processes with the same name and unit'
+unit\t'Processes of the same systemd unit, container or pod'"
+complete -c vdso-who -s i -l interval -d 'Refresh the table every N seconds until `q` or Ctrl-C. With --json, print one line of JSON every N seconds' -r
 complete -c vdso-who -s d -l duration -d 'How long to measure [default: until COMMAND exits, otherwise 10 s]' -r
-complete -c vdso-who -s F -s r -l frequency -l rate -d 'Samples for each second of CPU time [default: 499; with more than 8 CPUs fewer, so that all have 4000]' -r
-complete -c vdso-who -l compare -d 'Compare the shares with those of an earlier report of --json' -r -F
-complete -c vdso-who -s o -l output -d 'Write the report to this file; one whose name ends with .svg gets a flame graph' -r -F
+complete -c vdso-who -s F -s r -l frequency -l rate -d 'Samples for each second of CPU time [default: 499; with more than 8 CPUs fewer, so that all together have 4000]' -r
+complete -c vdso-who -l compare -d 'Compare the shares with the shares of an earlier --json report' -r -F
+complete -c vdso-who -s o -l output -d 'Write the report to this file; if its name ends with .svg, the report is a flame graph' -r -F
 complete -c vdso-who -l generate -d 'Print the manual page (man) or completions (bash, fish, zsh)' -r -f -a "man\t''
 bash\t''
 fish\t''
@@ -15,7 +15,7 @@ zsh\t''"
 complete -c vdso-who -s a -l all -d 'Watch all processes'
 complete -c vdso-who -l no-children -d 'Do not follow child processes (--exact implies this)'
 complete -c vdso-who -l exact -d 'Count every read of COMMAND, which slows it down'
-complete -c vdso-who -l debuginfod -d 'Download missing debug information by debuginfod-find(1)'
+complete -c vdso-who -l debuginfod -d 'Download missing debug information with debuginfod-find(1)'
 complete -c vdso-who -l folded -d 'Print call chains for flamegraph.pl, inferno or speedscope'
 complete -c vdso-who -l json -d 'Print JSON'
 complete -c vdso-who -s f -l follow-forks -d 'Options of strace and perf to follow forks, which is the default here'

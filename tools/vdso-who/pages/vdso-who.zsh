@@ -18,26 +18,26 @@ _vdso-who() {
 '-p+[Watch this process and its descendants]:PID:_default' \
 '--pid=[Watch this process and its descendants]:PID:_default' \
 '--cgroup=[Watch the processes of this cgroup, a directory of /sys/fs/cgroup]:DIRECTORY:_files' \
-'--group-by=[Which processes share a row; by default those of one name, but with --pid each process has its own]:WHAT:((process\:"None\: each has a row of its own"
-name\:"Those of one name and unit"
-unit\:"Those of one systemd unit, container or pod"))' \
-'(--folded -o --output --exact)-i+[Refresh the table every N seconds until \`q\` or Ctrl-C. With --json, print one line of JSON for each N seconds]:N:_default' \
-'(--folded -o --output --exact)--interval=[Refresh the table every N seconds until \`q\` or Ctrl-C. With --json, print one line of JSON for each N seconds]:N:_default' \
+'--group-by=[Which processes share a row \[default\: those with the same name, but with --pid each process has its own row\]]:WHAT:((process\:"None\: each process has its own row"
+name\:"Processes with the same name and unit"
+unit\:"Processes of the same systemd unit, container or pod"))' \
+'(--folded -o --output --exact)-i+[Refresh the table every N seconds until \`q\` or Ctrl-C. With --json, print one line of JSON every N seconds]:N:_default' \
+'(--folded -o --output --exact)--interval=[Refresh the table every N seconds until \`q\` or Ctrl-C. With --json, print one line of JSON every N seconds]:N:_default' \
 '-d+[How long to measure \[default\: until COMMAND exits, otherwise 10 s\]]:SECONDS:_default' \
 '--duration=[How long to measure \[default\: until COMMAND exits, otherwise 10 s\]]:SECONDS:_default' \
-'-F+[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all have 4000\]]:NUMBER:_default' \
-'-r+[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all have 4000\]]:NUMBER:_default' \
-'--frequency=[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all have 4000\]]:NUMBER:_default' \
-'--rate=[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all have 4000\]]:NUMBER:_default' \
-'(-i --interval --exact --folded)--compare=[Compare the shares with those of an earlier report of --json]:FILE:_files' \
-'-o+[Write the report to this file; one whose name ends with .svg gets a flame graph]:FILE:_files' \
-'--output=[Write the report to this file; one whose name ends with .svg gets a flame graph]:FILE:_files' \
+'-F+[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all together have 4000\]]:NUMBER:_default' \
+'-r+[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all together have 4000\]]:NUMBER:_default' \
+'--frequency=[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all together have 4000\]]:NUMBER:_default' \
+'--rate=[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all together have 4000\]]:NUMBER:_default' \
+'(-i --interval --exact --folded)--compare=[Compare the shares with the shares of an earlier --json report]:FILE:_files' \
+'-o+[Write the report to this file; if its name ends with .svg, the report is a flame graph]:FILE:_files' \
+'--output=[Write the report to this file; if its name ends with .svg, the report is a flame graph]:FILE:_files' \
 '--generate=[Print the manual page (man) or completions (bash, fish, zsh)]:WHAT:(man bash fish zsh)' \
 '-a[Watch all processes]' \
 '--all[Watch all processes]' \
 '(--cgroup -a --all)--no-children[Do not follow child processes (--exact implies this)]' \
 '(-F --frequency -p --pid --cgroup -a --all)--exact[Count every read of COMMAND, which slows it down]' \
-'--debuginfod[Download missing debug information by debuginfod-find(1)]' \
+'--debuginfod[Download missing debug information with debuginfod-find(1)]' \
 '(--json)--folded[Print call chains for flamegraph.pl, inferno or speedscope]' \
 '--json[Print JSON]' \
 '-f[Options of strace and perf to follow forks, which is the default here]' \
@@ -46,7 +46,7 @@ unit\:"Those of one systemd unit, container or pod"))' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '-V[Print version]' \
 '--version[Print version]' \
-'*::command -- Run this command and watch it and what it starts:_default' \
+'*::command -- Run this command, and watch it and its descendants:_default' \
 && ret=0
 }
 

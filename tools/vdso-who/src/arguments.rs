@@ -23,23 +23,23 @@ Examples:
   vdso-who --generate man | man -l -      the manual page
 
 Samples show the share of the CPU time. The reads a second are an estimate.
---exact counts reads by breakpoints, which cost 10 to 20 us each, and guards
+--exact counts reads with breakpoints, which cost 10 to 20 us each, and guards
 the command from the signals that they cause on some virtual machines.
 
 A COMMAND called `top` or `record` needs `--` before it.
 
 With COMMAND the exit status is the command's, or 128 and the number of the
 signal that ended it. Otherwise:
-   0  A report was written; if no share is known, it says why
+   0  A report was written; if no share is known, it gives the reason
    2  The command failed
   64  The command line is wrong
 
-Ctrl-C ends the measurement and prints what there is.
+Ctrl-C ends the measurement and prints the report so far.
 
 [anon] is code in anonymous memory without a perf map: compiled code, or code
 that its program moved there (node --use-largepages, BOLT).
 
-`vdso-doctor` says where this machine answers clock reads, and why.";
+`vdso-doctor` shows where this machine answers clock reads, and why.";
 
 /// Shows which functions of an unmodified program read the clock
 #[derive(Debug, Parser)]
@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     /// Watch this process and its descendants
     #[arg(short, long)]
     pub(crate) pid: Option<u32>,
-    /// Run this command and watch it and what it starts
+    /// Run this command, and watch it and its descendants
     #[arg(trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
     /// Watch the processes of this cgroup, a directory of /sys/fs/cgroup
@@ -63,20 +63,20 @@ pub(crate) struct Arguments {
     /// Do not follow child processes (--exact implies this)
     #[arg(long, conflicts_with_all = ["cgroup", "all"])]
     no_children: bool,
-    /// Which processes share a row; by default those of one name, but with
-    /// --pid each process has its own
+    /// Which processes share a row [default: those with the same name,
+    /// but with --pid each process has its own row]
     #[arg(long, value_name = "WHAT", verbatim_doc_comment)]
     pub(crate) group_by: Option<GroupBy>,
     /// Refresh the table every N seconds until `q` or Ctrl-C. With --json,
-    /// print one line of JSON for each N seconds
+    /// print one line of JSON every N seconds
     #[arg(short, long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     #[arg(verbatim_doc_comment, overrides_with = "interval", conflicts_with_all = ["folded", "output", "exact"])]
     pub(crate) interval: Option<u32>,
     /// How long to measure [default: until COMMAND exits, otherwise 10 s]
     #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
     pub(crate) duration: Option<u32>,
-    /// Samples for each second of CPU time [default: 499; with more than 8
-    /// CPUs fewer, so that all have 4000]
+    /// Samples for each second of CPU time [default: 499; with more than
+    /// 8 CPUs fewer, so that all together have 4000]
     #[arg(short = 'F', long, value_name = "NUMBER", verbatim_doc_comment)]
     #[arg(visible_alias = "rate", visible_short_alias = 'r')]
     #[arg(value_parser = value_parser!(u32).range(1..=10_000))]
@@ -84,7 +84,7 @@ pub(crate) struct Arguments {
     /// Count every read of COMMAND, which slows it down
     #[arg(long, conflicts_with_all = ["frequency", "pid", "cgroup", "all"])]
     pub(crate) exact: bool,
-    /// Download missing debug information by debuginfod-find(1)
+    /// Download missing debug information with debuginfod-find(1)
     #[arg(long)]
     pub(crate) debuginfod: bool,
     /// Print call chains for flamegraph.pl, inferno or speedscope
@@ -93,11 +93,11 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Compare the shares with those of an earlier report of --json
+    /// Compare the shares with the shares of an earlier --json report
     #[arg(long, value_name = "FILE", conflicts_with_all = ["interval", "exact", "folded"])]
     pub(crate) compare: Option<PathBuf>,
-    /// Write the report to this file; one whose name ends with .svg gets
-    /// a flame graph
+    /// Write the report to this file; if its name ends with .svg, the
+    /// report is a flame graph
     #[arg(short, long, value_name = "FILE", verbatim_doc_comment)]
     pub(crate) output: Option<PathBuf>,
     /// Print the manual page (man) or completions (bash, fish, zsh)
@@ -111,23 +111,23 @@ pub(crate) struct Arguments {
 /// Which processes share a row of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GroupBy {
-    /// None: each has a row of its own.
+    /// None: each process has its own row.
     Process,
-    /// Those of one name and unit.
+    /// Processes with the same name and unit.
     Name,
-    /// Those of one systemd unit, container or pod.
+    /// Processes of the same systemd unit, container or pod.
     Unit,
 }
 
-/// What is missing if nothing is watched.
+/// The error of a command line that names nothing to watch.
 const WHAT_TO_WATCH: &str = "say what to watch: -p PID, a COMMAND, --all, --cgroup DIRECTORY, or \
                              `vdso-who top` (see `vdso-who --help`)";
 
-/// What is wrong with --compare and a flame graph.
-const NO_COMPARISON: &str = "--compare prints a table or JSON, and no flame graph: write to a file \
-                             whose name does not end with .svg (see `vdso-who --help`)";
+/// The error of --compare with a flame graph.
+const NO_COMPARISON: &str = "--compare prints a table or JSON, but not a flame graph: write to a \
+                             file whose name does not end with .svg (see `vdso-who --help`)";
 
-/// What a command line asks for.
+/// The request of a command line.
 pub(crate) enum Request {
     Measure(Box<Arguments>),
     /// The help, the version, the manual page or completions.
@@ -180,8 +180,8 @@ impl Arguments {
         !self.command.is_empty()
     }
 
-    /// Returns whether descendants are watched. Not with --exact, because they would have no
-    /// breakpoints and no guard.
+    /// Returns whether descendants are watched. With --exact they are not, because they would have
+    /// neither breakpoints nor a guard.
     pub(crate) fn follows(&self) -> bool {
         !self.no_children && !self.exact && (self.pid.is_some() || self.has_command())
     }

@@ -113,7 +113,7 @@ fn read_clock() {
     }
 }
 
-/// Lets the child go on. Returns what a read costs there, if each hit a breakpoint.
+/// Lets the child continue. Returns the cost of a read there, if each read hit a breakpoint.
 fn count(pid: u32, mut gate: UnixStream) -> Result<Option<u64>> {
     let sampling = Plan {
         pids: &[pid],
@@ -122,7 +122,7 @@ fn count(pid: u32, mut gate: UnixStream) -> Result<Option<u64>> {
         period: 1_000_000,
         addresses: &[],
     };
-    // What sampling lacks as well is no reason to omit --exact.
+    // If sampling is denied as well, omitting --exact would not help.
     Events::open(&sampling).map_err(|error| explain(&error, &sampling))?;
     let plan = Plan {
         period: 0,

@@ -32,9 +32,9 @@ extern "C" fn look() {
 
 /// Returns an error if standard output was not open for writing when the program started.
 ///
-/// No later write fails. Before `main`, std opens /dev/null in place of a closed descriptor, and
-/// writing to that succeeds; the C library calls [`look`] earlier. std also takes EBADF, the error
-/// of a descriptor that is open for reading only, for success.
+/// No later write would fail. Before `main`, std opens /dev/null in place of a closed descriptor,
+/// and writing to that succeeds, so the C library calls [`look`] before std does that. std also
+/// treats EBADF, the error for a descriptor that is open for reading only, as success.
 pub(crate) fn require_output() -> Result<()> {
     if WAS_OPEN.load(Ordering::Relaxed) {
         return Ok(());
@@ -80,7 +80,7 @@ pub(crate) fn say(what: &str) {
     let _ = writeln!(io::stderr(), "{lines}");
 }
 
-/// Says why a command line is wrong, and returns the exit status.
+/// Prints why a command line is wrong, and returns the exit status.
 pub(crate) fn wrong_usage(message: &str) -> u8 {
     say(message);
     USAGE

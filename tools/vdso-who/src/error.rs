@@ -1,4 +1,4 @@
-//! Why nothing was measured. The text of an error says what happened and what to do.
+//! The reason why nothing was measured. The text of an error says what happened and what to do.
 
 use std::io;
 
@@ -17,7 +17,7 @@ pub(crate) fn ended<E>(_: E) -> Error {
     "a thread of vdso-who ended: please report it".into()
 }
 
-/// Returns whether an error is that of the limit of open files.
+/// Returns whether an error came from the limit of open files.
 pub(crate) fn is_limit(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }

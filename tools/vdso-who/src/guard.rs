@@ -1,5 +1,6 @@
-//! A tracer of all threads of a command. It swallows the SIGTRAP that a breakpoint causes where
-//! the CPU does not say which breakpoint it was, so the command does not end by it.
+//! A tracer of all threads of a command. It swallows the SIGTRAP that a breakpoint causes on
+//! machines where the CPU does not report which breakpoint it was, so that the signal does not end
+//! the command.
 
 #![allow(
     unsafe_code,
@@ -93,7 +94,8 @@ impl Tracer {
         }
     }
 
-    /// Lets a thread continue that stopped by a signal or, if it is not 0, by an event of ptrace.
+    /// Lets a thread continue that stopped because of a signal or, if it is not 0, because of a
+    /// ptrace event.
     fn continue_thread(&self, thread: i32, signal: i32, event: i32) {
         if event == 0 && signal == libc::SIGTRAP && is_breakpoint(thread) {
             self.swallowed.fetch_add(1, Ordering::Relaxed);
@@ -101,7 +103,7 @@ impl Tracer {
         } else if event == 0 {
             request(libc::PTRACE_CONT, thread, signal);
         } else if event == libc::PTRACE_EVENT_STOP && signal != libc::SIGTRAP {
-            // The process is stopped, as by Ctrl-Z, until a SIGCONT.
+            // The process is stopped until a SIGCONT, for example after Ctrl-Z.
             request(libc::PTRACE_LISTEN, thread, 0);
         } else {
             if event == libc::PTRACE_EVENT_EXEC {
@@ -128,7 +130,8 @@ fn request(request: libc::c_uint, thread: i32, signal: i32) {
     unsafe { libc::ptrace(request, thread, address, data) };
 }
 
-/// Returns whether a thread stopped by a breakpoint of the vDSO that the CPU did not name.
+/// Returns whether a thread stopped because of a breakpoint in the vDSO that the CPU did not
+/// report.
 fn is_breakpoint(thread: i32) -> bool {
     let Ok(info) = ptrace::getsiginfo(Pid::from_raw(thread)) else {
         return false;

@@ -16,7 +16,7 @@ pub(crate) fn text(pid: u32, file: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/{file}"))?).into_owned())
 }
 
-/// Returns what a link leads to, or nothing.
+/// Returns the target of a link, or `None`.
 pub(crate) fn link(path: &str) -> String {
     match fs::read_link(path) {
         Ok(target) => target.to_string_lossy().into_owned(),
@@ -25,8 +25,8 @@ pub(crate) fn link(path: &str) -> String {
 }
 
 /// # Errors
-/// If /proc has the processes of another PID namespace. There other processes have the numbers that
-/// perf_event_open(2) and fork(2) use here.
+/// If /proc shows the processes of another PID namespace, where the ids that perf_event_open(2) and
+/// fork(2) use here belong to other processes.
 pub(crate) fn check_namespace() -> Result<()> {
     let Ok(own) = fs::read_link("/proc/self") else {
         return Ok(());
@@ -35,7 +35,7 @@ pub(crate) fn check_namespace() -> Result<()> {
         return Ok(());
     }
     Err(
-        "/proc is that of another PID namespace: run vdso-who by `unshare --mount-proc` as root"
+        "/proc belongs to another PID namespace: run vdso-who with `unshare --mount-proc` as root"
             .into(),
     )
 }
@@ -103,7 +103,7 @@ pub(crate) fn living_thread(pid: u32) -> io::Result<u32> {
 /// Returns whether a thread has memory that this user may read.
 ///
 /// # Errors
-/// If it is another user's.
+/// If the process belongs to another user.
 fn has_memory(thread: u32) -> io::Result<bool> {
     match fs::read(format!("/proc/{thread}/auxv")) {
         Ok(vector) => Ok(!vector.is_empty()),

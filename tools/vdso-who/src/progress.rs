@@ -1,17 +1,17 @@
-//! How far a measurement is.
+//! The progress of a measurement.
 
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-/// What the thread that counts the records says to the one that takes them.
+/// The news from the thread that counts the records to the thread that takes them.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// The records that wait to be counted.
     pub(crate) waiting: AtomicUsize,
     /// The samples, or the counted reads.
     pub(crate) samples: AtomicU64,
-    /// Those of clock reads.
+    /// The samples in clock reads.
     pub(crate) reads: AtomicU64,
     /// The file whose debug information a debuginfod server is asked for now.
     download: Mutex<Option<String>>,

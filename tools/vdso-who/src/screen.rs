@@ -1,5 +1,5 @@
-//! What is shown during a measurement: its progress on standard error, and with --interval the
-//! table of each interval.
+//! The output during a measurement: its progress on standard error, and with --interval the table
+//! of each interval.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::AtomicU64;
@@ -15,7 +15,7 @@ use crate::output::{json, table};
 use crate::progress::Progress;
 use crate::report::Report;
 
-/// Who follows a measurement while it runs.
+/// An observer of a measurement while it runs.
 pub(crate) trait Observer: Sync {
     /// Is called many times a second. Returns whether the measurement should end.
     fn is_over(&self, progress: &Progress, seconds: f64) -> bool;

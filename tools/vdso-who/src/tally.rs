@@ -15,7 +15,7 @@ use crate::perf::{ENDED, Event, OTHER_NAMESPACE, Sample};
 use crate::progress::Progress;
 use crate::{proc, unit};
 
-/// What the processes of a row have in common.
+/// The property that the processes of a row have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) name: String,
@@ -30,7 +30,7 @@ pub(crate) struct Counts {
     /// The records of threads that were in a system call, and of each clock that is known.
     pub(crate) calls: u64,
     pub(crate) clocks: [u64; Clock::COUNT],
-    /// The records that only other records of the same code tell to be reads.
+    /// The records that are known to be reads only from other records of the same code.
     pub(crate) inferred: u64,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Group {
     pub(crate) callers: HashMap<Caller, Counts>,
 }
 
-/// What the records show.
+/// The contents of the records, counted.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     /// The name of the process that is watched, if it is one.
@@ -73,15 +73,16 @@ pub(crate) struct Findings {
     pub(crate) stale_map: Option<u32>,
 }
 
-/// What the thread that takes the records sends to the one that counts them.
+/// A message from the thread that takes the records to the thread that counts them.
 pub(crate) enum Message<'a> {
     Event(Event),
     /// Call this with what was found since the last time.
     Take(Box<dyn FnOnce(Findings) + Send + 'a>),
 }
 
-/// The private memory above which what is known of processes and files is forgotten, and how often
-/// that is looked at. Without this bound, `top` grew to 147 MB in an hour on a host that compiled.
+/// The limit of private memory above which the knowledge about processes and files is discarded,
+/// and how often the memory is checked. Without this limit, `top` grew to 147 MB in an hour on a
+/// host that compiled.
 const MOST_MEMORY: u64 = 48 << 20;
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -103,7 +104,7 @@ struct Processes {
     known: HashMap<u32, Process>,
 }
 
-/// What is known of a process.
+/// The knowledge about a process.
 #[derive(Default)]
 struct Process {
     /// None before its first sample, unless it is known from its start.
@@ -121,8 +122,8 @@ const MOST_GROUPS: usize = 1 << 12;
 const MOST_CALLERS: usize = 1 << 14;
 const MOST_CHAINS: usize = 1 << 15;
 
-/// Counts the records that another thread sends, and subtracts each from the number of those that
-/// wait. This can be slow, because it looks up names.
+/// Counts the records that another thread sends, and subtracts each from the number of waiting
+/// records. This can be slow, because it looks up names.
 pub(crate) fn count<'a>(
     arguments: &Arguments,
     pid: Option<u32>,
@@ -176,8 +177,8 @@ impl Tally<'_> {
         found
     }
 
-    /// Forgets the processes that ended, and if there is more memory than this, all but the process
-    /// that is watched. What is needed again is read again.
+    /// Forgets the processes that ended. If more memory than this is in use, also forgets all
+    /// others, except the watched process; they are read again when they are needed.
     fn forget(&mut self, most_memory: u64) {
         let watched = self.processes.watched;
         let known = &mut self.processes.known;
@@ -286,7 +287,7 @@ impl Tally<'_> {
         }
     }
 
-    /// Counts a sample of a process that has no number, so that nothing of it can be read.
+    /// Counts a sample of a process without a process id, about which nothing can be read.
     fn sample_without_number(&mut self, sample: &Sample) {
         let name = if sample.pid == OTHER_NAMESPACE {
             "processes of other PID namespaces"
@@ -514,7 +515,7 @@ fn folded_chain(process: &str, space: &mut AddressSpace, addresses: &[u64], leaf
     chain
 }
 
-/// Returns a name without what ends a frame or a line.
+/// Returns a name without the characters that end a frame or a line.
 pub(crate) fn of_folded(name: &str) -> String {
     name.replace(';', ":").replace(char::is_control, "?")
 }

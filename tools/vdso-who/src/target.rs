@@ -31,7 +31,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Takes a running process. Refuses the number of a thread, because records carry that of the
+    /// Takes a running process. Rejects the id of a thread, because records carry the id of the
     /// process.
     pub(crate) fn attach(pid: u32) -> Result<Self> {
         if let Some(process) = proc::status(pid, "Tgid") {
@@ -111,7 +111,7 @@ impl Target {
         let program = self.program.as_deref().unwrap_or_default();
         let is_number = program.parse::<u32>().is_ok();
         if is_number {
-            let hint = format!("a process is watched by `vdso-who --pid {program}`");
+            let hint = format!("to watch a process, use `vdso-who --pid {program}`");
             return format!("cannot run {program}: {error}: {hint}").into();
         }
         format!("cannot run {program}: {error}").into()

@@ -1,4 +1,4 @@
-//! The service, the container or the pod of a process, as its cgroup says.
+//! The service, the container or the pod of a process, from its cgroup.
 
 use std::cmp::Reverse;
 
@@ -16,7 +16,7 @@ fn named(cgroups: &str) -> Option<String> {
         paths.extend(line.splitn(3, ':').nth(2));
     }
     // With cgroups of version 1 the controllers may have other paths, of which one names a unit.
-    // The longest says most.
+    // The longest path tells most.
     paths.sort_by_key(|path| Reverse(path.len()));
     paths.into_iter().find_map(named_by)
 }

@@ -2,7 +2,7 @@
 //!
 //! A chain begins with the program counter. The rule at each address gives the caller's: from the
 //! unwind table of its file, from the frame pointer, or from a search of the stack for a return
-//! address. What the copy of the stack lacks, the kernel's own chain may have.
+//! address. Callers beyond the copy of the stack may be in the kernel's own chain.
 
 mod aarch64;
 
@@ -33,14 +33,15 @@ pub(crate) trait Code {
     /// Returns whether code is mapped at an address.
     fn is_mapped(&self, address: u64) -> bool;
 
-    /// Returns what the file of an address says about its function; none if there is no file.
+    /// Returns the facts of an address's file about its function. Returns `None` if there is no
+    /// file.
     fn function(&self, address: u64) -> Option<Function>;
 
     /// Fills a buffer with the code before an address.
     fn code_before(&self, address: u64, code: &mut [u8]) -> Option<()>;
 }
 
-/// What a file says about the function at an address.
+/// The facts of a file about the function at an address.
 pub(crate) struct Function {
     /// How the registers of the caller are found.
     pub(crate) row: Option<UnwindTableRow<usize>>,
@@ -267,7 +268,7 @@ impl<C: Code> Walk<'_, C> {
         })
     }
 
-    /// Searches the stack for an address after a direct call of the function, or else after any
+    /// Searches the stack for an address after a direct call of the function, otherwise after any
     /// call.
     fn by_search(&self, at: Registers, starts: &RangeInclusive<u64>) -> Option<Registers> {
         let mut any = None;
@@ -301,7 +302,7 @@ impl<C: Code> Walk<'_, C> {
         self.abi.call(code, address)
     }
 
-    /// Appends what the kernel found further out.
+    /// Appends the outer callers that the kernel found.
     fn continue_with_the_kernels(&self, chain: &mut Vec<u64>, at: Registers) {
         let kernels = &self.sample.callchain;
         let last = chain[chain.len() - 1];
@@ -322,7 +323,7 @@ impl<C: Code> Walk<'_, C> {
 }
 
 impl Abi {
-    /// Returns what the ABI says; none where only the link register is known.
+    /// Returns the ABI's rule. Returns `None` if only the link register is known.
     pub(crate) fn of(arch: &str, is_64_bit: bool) -> Option<Self> {
         let (word, registers, is_x86) = match (arch, is_64_bit) {
             ("x86_64", true) => (8, [7, 6, 16], true),

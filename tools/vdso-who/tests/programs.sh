@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints tables of docs/WHO.md: programs as Debian has them, under load.
+# Prints tables of MEASUREMENTS.md: programs as Debian has them, under load.
 #
 #   tests/programs.sh [VDSO_WHO]           shares of vdso-who and of perf, of the same 10 seconds
 #   tests/programs.sh latency [VDSO_WHO]   the latency of redis alone, sampled, and with perf

@@ -47,12 +47,12 @@ pub(crate) fn return_memory() {
     };
 }
 
-/// Returns whether there is memory for so many bytes more.
+/// Returns whether there is memory for so many more bytes.
 pub(crate) fn has_room(bytes: u64) -> bool {
     memory().saturating_add(bytes) <= MOST_MEMORY
 }
 
-/// What one file's debug information may take: the memory of this process, and bytes to read.
+/// The limits for one file's debug information: the memory of this process, and bytes to read.
 #[derive(Debug)]
 pub(super) struct Limits {
     pub(super) memory: u64,

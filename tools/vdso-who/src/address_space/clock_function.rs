@@ -3,7 +3,7 @@
 use super::Frame;
 use crate::mapping::VDSO;
 
-/// What a function is for the question who reads the clock.
+/// The role of a function on the way to the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Role {
     /// The program's own.
@@ -44,7 +44,7 @@ pub(super) fn role(frame: &Frame) -> Role {
     listed
 }
 
-/// Returns whether a function is the `now` of a clock of C++, also of `std::__1`, `std::__ndk1` and
+/// Returns whether a function is the `now` of a C++ clock, including `std::__1`, `std::__ndk1` and
 /// `std::__Cr` of libc++.
 fn is_chrono(function: &str) -> bool {
     let is_now = function.trim_end_matches("()").ends_with("_clock::now");

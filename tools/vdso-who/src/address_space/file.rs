@@ -1,4 +1,5 @@
-//! Files that a hostile process chose, read by ranges: what a large file costs is what is needed.
+//! Files that a hostile process chose, read in ranges, so that a large file costs only the parts
+//! that are needed.
 
 use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
@@ -27,18 +28,18 @@ pub(super) fn open(path: &Path, flags: i32) -> io::Result<File> {
         .open(path)
 }
 
-/// A file as it was when it was opened, or bytes that were one. Once the file is written to,
-/// nothing is read any more: cp(1), scp(1) and `rsync --inplace` overwrite a program in place, and
-/// its functions would have the names of other ones.
+/// A file as it was when it was opened, or bytes that were one. After the file is written to,
+/// nothing more is read: cp(1), scp(1) and `rsync --inplace` overwrite a program in place, and its
+/// functions would get the names of other functions.
 ///
-/// Files are not mapped, because a process that truncates one would end this program by SIGBUS.
+/// Files are not mapped, because a process that truncates one would end this program with SIGBUS.
 #[derive(Clone)]
 pub(super) enum Image {
     File(Rc<(File, Version)>),
     Bytes(Rc<[u8]>),
 }
 
-/// What changes when a file is written to.
+/// The metadata that changes when a file is written to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Version {
     size: u64,
@@ -113,7 +114,7 @@ impl Image {
         }
     }
 
-    /// Fills a buffer with what begins at an offset.
+    /// Fills a buffer with the bytes at an offset.
     pub(super) fn fill(&self, buffer: &mut [u8], offset: u64) -> Option<()> {
         match self {
             Self::File(file) => {
@@ -149,7 +150,7 @@ impl Image {
         Some(name)
     }
 
-    /// Returns what `object` reads from.
+    /// Returns the source that `object` reads from.
     pub(super) fn ranges(&self) -> Ranges<'_> {
         Ranges {
             image: self,
@@ -162,8 +163,8 @@ impl Image {
 /// The bytes that are read without a look at the memory.
 const SMALL: u64 = 1 << 20;
 
-/// The ranges of an image that were read. Unlike those of `object::ReadCache`, they have a limit: a
-/// malformed file can name any number of them.
+/// The ranges of an image that were read. Unlike the ranges of `object::ReadCache`, they have a
+/// limit, because a malformed file can name any number of them.
 pub(super) struct Ranges<'a> {
     image: &'a Image,
     known: FrozenMap<(u64, u64), Rc<[u8]>>,

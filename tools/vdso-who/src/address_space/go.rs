@@ -1,6 +1,6 @@
-//! Go's table of functions, `.gopclntab`, which programs without a symbol table have, too.
+//! Go's table of functions, `.gopclntab`, which programs without a symbol table have as well.
 //!
-//! `debug/gosym/pclntab.go` of Go describes it. The layout is that of Go 1.18 and later.
+//! `debug/gosym/pclntab.go` of Go describes it. This is the layout of Go 1.18 and later.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ const MAGIC: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
 /// The functions of a table, and where in the table their names are.
 pub(super) struct Functions {
     pub(super) known: Vec<(Range<u64>, usize)>,
-    /// Whether the table has the address of the text. It has not since Go 1.26; then the addresses
+    /// Whether the table has the address of the text. Since Go 1.26 it does not; then the addresses
     /// are as if the text were at the start of .text.
     pub(super) has_text: bool,
 }

@@ -66,8 +66,8 @@ type Opened = (Weak<OpenFile>, Option<Version>);
 pub(crate) struct Files {
     most: usize,
     known: Rc<RefCell<HashMap<FileId, Rc<OpenFile>>>>,
-    /// Where the file is shown whose debug information a debuginfod server is asked for. Without it
-    /// no server is asked.
+    /// The progress, which shows the file whose debug information a debuginfod server is asked for.
+    /// Without it no server is asked.
     downloads: Option<Arc<Progress>>,
 }
 
@@ -155,7 +155,8 @@ impl Mapped {
         Ok(new)
     }
 
-    /// Adds a mapping, in place of others. Returns whether what is known of its addresses is wrong.
+    /// Adds a mapping, in place of others. Returns whether the knowledge about its addresses is out
+    /// of date.
     ///
     /// Nothing is kept by address for compiled code, because a compiler changes its memory each
     /// millisecond.
@@ -260,7 +261,7 @@ impl Mapped {
         if let Some(now) = file.version() {
             let is_other = before.is_some_and(|before| !before.is_same(now));
             if is_other || now.is_changed_after(mapping.seen) {
-                // The file was overwritten. What this process runs is nowhere any more.
+                // The file was overwritten. The code that this process runs is in no file any more.
                 file = OpenFile::new(None);
             }
         }
@@ -379,7 +380,7 @@ impl Code for Mapped {
     }
 }
 
-/// Returns a path without what /proc appends after the file was removed.
+/// Returns a path without the suffix that /proc appends after the file was removed.
 fn without_deleted(path: &str) -> &str {
     path.strip_suffix(" (deleted)").unwrap_or(path)
 }

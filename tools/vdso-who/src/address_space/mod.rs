@@ -1,4 +1,4 @@
-//! Call chains of another process, and the names of their addresses: docs/WHO.md explains how.
+//! Call chains of another process, and the names of their addresses: MEASUREMENTS.md explains how.
 //!
 //! The process is not trusted: its files are read with limits, never mapped.
 

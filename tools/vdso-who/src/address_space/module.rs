@@ -114,7 +114,8 @@ impl Module {
         Some(address.wrapping_add(offset - range.start))
     }
 
-    /// Returns the function that contains an address. One without a size ends at the next.
+    /// Returns the function that contains an address. A function without a size ends at the next
+    /// one.
     pub(super) fn symbol(&self, address: u64) -> Option<&Symbol> {
         let next = self
             .symbols
@@ -361,7 +362,7 @@ fn is_deep(dwarf: &gimli::Dwarf<Bounded>) -> bool {
     false
 }
 
-/// Returns the functions at an address by debug information, the innermost inlined one first.
+/// Returns the functions at an address from the debug information, the innermost inlined one first.
 pub(super) fn debug_frames(
     context: &Context<Bounded>,
     address: u64,

@@ -1,9 +1,9 @@
 //! Names of just-in-time compiled code, which its compiler appends to /tmp/perf-PID.map.
 //!
-//! A compiler that writes code into memory that it has makes no record of the kernel, so only the
-//! file shows that there is new code. It can have a hundred megabytes, and a compiler may change a
-//! mapping each millisecond. So the file is looked at ten times a second, and for an address
-//! without a name; only its new lines are read, and their names stay in the file.
+//! If a compiler writes code into memory that it already has, the kernel makes no record, so only
+//! the file shows that there is new code. The file can have a hundred megabytes, and a compiler may
+//! change a mapping each millisecond. So the file is checked ten times a second, and for an address
+//! without a name. Only its new lines are read, and their names stay in the file.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,12 +19,13 @@ use crate::proc;
 /// How long a name is taken for the last one of its address.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The bytes that are read at once, those that are compared, and those of all files of a process.
+/// The bytes that are read in one call, the bytes that are compared, and the bytes of all files of
+/// a process.
 const CHUNK: usize = 1 << 20;
 const END: usize = 64;
 const MOST_BYTES: u64 = 1 << 30;
 
-/// What the name of a process's map leads to.
+/// The file that the name of a process's map leads to.
 pub(super) enum Opened {
     Map(File),
     /// The map of another process, which had the same number before.
@@ -76,7 +77,7 @@ pub(super) struct PerfMap {
     /// The bytes of the file that were read, and those of all its versions.
     read: u64,
     read_of_all: u64,
-    /// The last of these bytes. Others in their place show that the file was written again.
+    /// The last of these bytes. If the file has other bytes there, it was written again.
     end: Vec<u8>,
     functions: Functions,
     looked: Option<Instant>,
@@ -101,7 +102,8 @@ struct Function {
 }
 
 impl PerfMap {
-    /// Returns the name of the function at an address, as the last line says that has it.
+    /// Returns the name of the function at an address, from the last line that contains the
+    /// address.
     pub(super) fn name(&mut self, address: u64, open: impl FnOnce() -> Opened) -> Option<String> {
         let is_due = match self.looked {
             Some(looked) => looked.elapsed() >= PAUSE,
@@ -164,7 +166,7 @@ impl PerfMap {
         self.functions.clear();
     }
 
-    /// Returns whether what was read is still in the file.
+    /// Returns whether the bytes that were read are still in the file.
     fn has_end(&self) -> bool {
         let Some(map) = &self.file else {
             return true;

@@ -1,6 +1,6 @@
 //! The clocks, as a report names them.
 
-/// The names by number: the kernel's ids, and what has no id.
+/// The names by number: the kernel's ids, then the clocks without an id.
 const NAMES: [&str; Clock::COUNT] = [
     "CLOCK_REALTIME",
     "CLOCK_MONOTONIC",
@@ -20,7 +20,7 @@ const NAMES: [&str; Clock::COUNT] = [
     "a device's clock",
 ];
 
-/// A clock that is read by a system call.
+/// A clock that is read through a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock(usize);
 

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
 
-/// What a thread does in the kernel.
+/// The activity of a thread in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     /// A system call that reads a clock.
@@ -47,7 +47,7 @@ const PREFIXES: [&str; 13] = [
     "sys_",
 ];
 
-/// How the functions begin through which the kernel is entered, but not by a system call.
+/// The beginnings of the functions through which the kernel is entered without a system call.
 const EXCEPTIONS: [&str; 8] = [
     "asm_exc_",
     "asm_sysvec_",

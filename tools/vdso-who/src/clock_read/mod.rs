@@ -2,7 +2,7 @@
 //!
 //! A thread is in a clock read if its program counter is in the vDSO, but not in another function
 //! of it. A thread in the kernel is in one as well if it entered through a clock's system call.
-//! Which call that is, tell in this order:
+//! These sources tell which call it is, in this order:
 //!
 //! 1. The kernel's half of the call chain: [`kernel`].
 //! 2. aarch64: the register of the number, which is in the sample. x86: no record has the number,
@@ -10,9 +10,9 @@
 //!    or `int $0x80`. libc, Go and the vDSO have that. i386 programs enter the kernel in the vDSO's
 //!    `__kernel_vsyscall`. There the return address, above three saved registers, decides: it is
 //!    in the vDSO, or after such code.
-//! 3. What the same code called before: [`sites`].
+//! 3. The earlier calls of the same code: [`sites`].
 //!
-//! If none does, the call is unknown, which is not the same as no clock read.
+//! If none of them tells it, the call is unknown, which does not mean that it was not a clock read.
 
 mod clock;
 mod kernel;
@@ -30,7 +30,7 @@ const OTHERS: [&str; 5] = ["getcpu", "getrandom", "sigreturn", "sgx", "vsyscall"
 /// The longest code between the number and the system call.
 const CODE: usize = 32;
 
-/// The name of a clock read by system call.
+/// The name of a clock read through a system call.
 pub(crate) const SYSTEM_CALL: &str = "[system call]";
 
 /// A clock read.
@@ -42,11 +42,11 @@ pub(crate) struct ClockRead {
     pub(crate) is_call: bool,
     /// The clock of a system call, if the sample tells it.
     pub(crate) clock: Option<Clock>,
-    /// Whether only what the same code called before tells that it is one.
+    /// Whether it is known to be one only from earlier calls of the same code.
     pub(crate) is_inferred: bool,
 }
 
-/// What a thread was doing.
+/// The state of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Activity {
     Reading(ClockRead),
@@ -63,7 +63,7 @@ pub(crate) struct ClockReads {
 }
 
 impl ClockReads {
-    /// Forgets what code called before.
+    /// Forgets the earlier calls.
     pub(crate) fn forget(&mut self) {
         self.sites = Sites::default();
     }
@@ -131,8 +131,8 @@ impl ClockReads {
         }
     }
 
-    /// Returns the system call, if the sample tells it. Learns the calls of code to which the
-    /// number is an argument.
+    /// Returns the system call, if the sample tells it. If the number is an argument of the code,
+    /// records the call for later samples of that code.
     fn system_call(&mut self, space: &mut AddressSpace, sample: &Sample) -> Option<Call> {
         let seen = self.kernel.call(&sample.kernel_chain);
         let number = number(space, sample);
@@ -171,7 +171,7 @@ fn number(space: &AddressSpace, sample: &Sample) -> Number {
     number_before(&code)
 }
 
-/// Returns what the system call of a number does.
+/// Returns the function of a system call's number.
 fn call_of(number: u64, sample: &Sample) -> Call {
     // aarch64 has the number in the sample.
     let arch = match (sample.number.is_some(), sample.is_64_bit) {

@@ -2,7 +2,7 @@
 //!
 //! At the entry and at the exit of the kernel, which is a third of a short call, no function tells
 //! the call. But the same code made the same call before: a sample that is known tells it for later
-//! ones that come from the same place.
+//! ones that come from the same call site.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -12,7 +12,7 @@ use super::kernel::{Call, Function};
 use crate::address_space::AddressSpace;
 use crate::perf::Sample;
 
-/// The calls that were seen from a place.
+/// The calls that were seen from a call site.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     clock: Option<Function>,
@@ -43,7 +43,7 @@ impl Seen {
 /// `unix.ClockGettime` and the instruction.
 const DEPTH: usize = 6;
 
-/// The places that are kept.
+/// The call sites that are kept.
 const MOST: usize = 1 << 13;
 
 #[derive(Default)]

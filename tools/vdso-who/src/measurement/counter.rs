@@ -47,7 +47,7 @@ impl<'a: 'scope, 'scope> Counter<'a, 'scope> {
         let _ = self.queue.send(Message::Event(event));
     }
 
-    /// Calls a function with what was found since the last time.
+    /// Calls a function with the findings since the last time.
     pub(super) fn take(&self, to: impl FnOnce(Findings) + Send + 'a) {
         // It fails only if the other thread has panicked.
         let _ = self.queue.send(Message::Take(Box::new(to)));

@@ -1,4 +1,4 @@
-//! Which processes are watched.
+//! The processes that are watched.
 
 use std::collections::HashSet;
 

@@ -23,11 +23,11 @@ use crate::{breakpoints, console, perf, proc};
 use counter::Counter;
 use watch::Watch;
 
-/// Four times the memory that names may take, for what is not counted there.
+/// Four times the memory that names may take, to allow for memory that is not counted there.
 const MOST_MEMORY: u64 = 8 << 30;
 
-/// The files that must be possible beside those of the events: /proc, debug files, and those of
-/// [`Files`](crate::address_space::Files).
+/// The files that must be possible in addition to the events' files: /proc, debug files, and the
+/// files of [`Files`](crate::address_space::Files).
 const SPARE_FILES: usize = 24;
 
 /// A measurement. A command waits until it runs.
@@ -37,12 +37,12 @@ pub(crate) struct Measurement<'a> {
     /// The process that is watched, if it is one.
     target: Option<Target>,
     cgroup: Option<File>,
-    /// What a counted read costs, with --exact.
+    /// The cost of a counted read, with --exact.
     trap_ns: Option<u64>,
 }
 
 impl<'a> Measurement<'a> {
-    /// Looks for what is watched, or starts it.
+    /// Finds the processes to watch, or starts the command.
     ///
     /// # Errors
     /// If nothing can be measured; the text says what to do.
@@ -136,10 +136,10 @@ fn open_cgroup(path: &Path) -> Result<File> {
         }
     }
     let path = path.display();
-    Err(
-        format!("{path} is not a cgroup v2 directory: `mount -t cgroup2` shows where these are")
-            .into(),
+    Err(format!(
+        "{path} is not a cgroup v2 directory: `mount -t cgroup2` shows where these directories are"
     )
+    .into())
 }
 
 /// Returns the CPU time of a cgroup, which only version 2 has in this file. One that was removed

@@ -145,7 +145,7 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         }
     }
 
-    /// Opens the events, and sends what is known of the processes that run.
+    /// Opens the events, and sends the names and the mappings of the processes that run.
     fn begin(&mut self) -> Result<()> {
         self.followed.add_family();
         // A guarded command gets its breakpoints when it has executed its program.
@@ -299,8 +299,8 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         own.is_some()
     }
 
-    /// Returns the CPU time of all that is watched. The time of a descendant that ended is in that
-    /// of the parent that waited for it.
+    /// Returns the CPU time of all watched processes. The time of a descendant that ended is
+    /// included in the time of the parent that waited for it.
     fn cpu_time(&mut self) -> Duration {
         self.read_time();
         let mut sum = self.own;

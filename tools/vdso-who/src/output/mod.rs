@@ -74,8 +74,8 @@ struct OpenFile {
 }
 
 impl Output {
-    /// Opens the file of the report, if it has one, and leaves what is in it. A pipe is opened when
-    /// it has a reader; until then a signal ends the program.
+    /// Opens the file of the report, if it has one, and leaves its content unchanged. A pipe is
+    /// opened when it has a reader; until then a signal ends the program.
     ///
     /// # Errors
     /// If the report cannot be written later.
@@ -115,7 +115,7 @@ fn not_written(path: &Path, error: &io::Error) -> Error {
     format!("cannot write {}: {error}", path.display()).into()
 }
 
-/// Writes a report in place of what is in the file. The command may have removed the file.
+/// Replaces the content of the file with a report. The command may have removed the file.
 fn replace(mut file: File, text: &str, path: &Path) -> io::Result<()> {
     let is_removed = file.metadata()?.nlink() == 0;
     if is_removed {

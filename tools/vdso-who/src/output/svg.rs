@@ -9,8 +9,8 @@ pub(super) fn text(_: &Report) -> Result<String> {
     Err("flame graphs need the feature `svg` of vdso-who".into())
 }
 
-/// Returns the call chains as a flame graph, for a browser: the reads in the vDSO are green, the
-/// reads by a system call red.
+/// Returns the call chains as a flame graph, for a browser: the reads in the vDSO are green, and
+/// the reads through a system call are red.
 ///
 /// # Errors
 /// If there is no call chain.
@@ -34,8 +34,8 @@ pub(super) fn text(report: &Report) -> Result<String> {
     }
     let mut options = Options::default();
     options.title = title(report);
-    options.subtitle = Some("green: a read in the vDSO; red: a read by a system call".into());
-    // Beside a number and its share, of which this says what the whole is.
+    options.subtitle = Some("green: a read in the vDSO; red: a read through a system call".into());
+    // This text follows a number and its share, and names the whole.
     options.count_name = if report.is_exact() {
         "clock reads".into()
     } else {

@@ -11,7 +11,7 @@ const MOST_CALLERS: usize = 5;
 /// The narrowest column of names.
 const MIN_WIDTH: usize = 24;
 
-/// In fewer columns there are fewer numbers.
+/// A terminal with fewer columns gets fewer numbers.
 const NARROW: usize = 60;
 
 /// Returns the table in lines of so many columns.
@@ -148,7 +148,7 @@ pub(super) fn cell(value: Option<f64>, format: fn(f64) -> String) -> String {
     }
 }
 
-/// Returns a name that fits, in which a terminal finds nothing to obey.
+/// Returns a name that fits, without characters that a terminal would obey.
 pub(super) fn fitted(text: &str, width: usize) -> String {
     shortened(&text.escape_debug().to_string(), width)
 }
@@ -211,23 +211,23 @@ pub(super) fn verdict(report: &Report) -> String {
     }
     if report.unknown.sandboxed > 0 {
         return format!(
-            "{subject} used {cpu:.2} s of CPU time in a sandbox of gVisor. Its clock reads cannot be seen from \
-             outside of it, so no share is known."
+            "{subject} used {cpu:.2} s of CPU time in a gVisor sandbox. Its clock reads cannot be seen from \
+             outside the sandbox, so no share is known."
         );
     }
     if report.samples > 0 {
         let sampled = report.samples as f64 / f64::from(report.frequency);
         return format!(
-            "{subject} used {cpu:.2} s of CPU time in user space, but the samples stand for {sampled:.2} s, so no \
+            "{subject} used {cpu:.2} s of CPU time in user space, but the samples account for {sampled:.2} s, so no \
              share is known: run it as root or with CAP_PERFMON, where setuid programs and threads that live for \
-             less than 2 ms are seen, too."
+             less than 2 ms are seen as well."
         );
     }
     if cpu < 0.01 {
         return format!("{subject} used no CPU time in {seconds:.1} s.");
     }
     format!(
-        "{subject} used {cpu:.2} s of CPU time, and no sample was taken, so no share is known: use a longer \
+        "{subject} used {cpu:.2} s of CPU time, but no sample was taken, so no share is known: use a longer \
          --duration or a higher --frequency."
     )
 }
@@ -289,7 +289,7 @@ fn where_answered(report: &Report) -> String {
     }
 }
 
-/// Returns what one should know about the figures.
+/// Returns the notes that a reader needs to judge the figures.
 fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     if !report.has_vdso && report.unknown.sandboxed == 0 {
@@ -305,9 +305,8 @@ fn notes(report: &Report) -> Vec<String> {
         None => notes.push(figures(report)),
     }
     if report.is_slow() && !report.is_exact() {
-        notes.push(
-            "That is slow for a read of the clock: `vdso-doctor` says why, and what to do.".into(),
-        );
+        notes
+            .push("These clock reads are slow: `vdso-doctor` explains why, and what to do.".into());
     }
     if report.swallowed != 0 {
         let swallowed = times(report.swallowed);
@@ -329,19 +328,21 @@ fn notes(report: &Report) -> Vec<String> {
     }
     if let Some(pid) = report.stale_map {
         notes.push(format!(
-            "The perf map of process {pid} is older than the process, so it is another one's and is not used: remove it."
+            "The perf map of process {pid} is older than the process, so it belongs to an earlier process and \
+             is not used. Remove it."
         ));
     }
     unknown_samples(report, &mut notes);
     if !report.system_wide && !report.is_exact() {
         notes.push(
-            "The time in system calls is not seen: run it as root or with CAP_PERFMON.".into(),
+            "vdso-who cannot see the time in system calls: run it as root or with CAP_PERFMON."
+                .into(),
         );
     }
     notes
 }
 
-/// Adds why samples are in `+-`, if they are more than a hundredth.
+/// Adds the reasons why samples are in `+-`, if these are more than a hundredth of all.
 fn unknown_samples(report: &Report, notes: &mut Vec<String>) {
     let is_much = |samples: u64| samples * 100 > report.samples;
     let unknown = report.unknown;
@@ -361,27 +362,27 @@ fn unknown_samples(report: &Report, notes: &mut Vec<String>) {
     }
     if unknown.sandboxed > 0 {
         notes.push(format!(
-            "{} samples come from processes in a sandbox of gVisor, whose clock reads cannot be seen from outside.",
+            "{} samples come from processes in a gVisor sandbox, whose clock reads cannot be seen from outside.",
             unknown.sandboxed
         ));
     }
     if report.system_wide && report.unseen() > 0.0 {
         let sampled = (report.samples + report.lost) as f64 / f64::from(report.frequency);
         notes.push(format!(
-            "The samples stand for only {sampled:.2} s of the CPU time. `+-` allows for that. The reason can be a CPU \
+            "The samples account for only {sampled:.2} s of the CPU time. `+-` allows for that. The reason can be a CPU \
              that went offline, a suspend, or a limit of the kernel (kernel.perf_event_max_sample_rate).",
         ));
     }
     if is_much(unknown.calls) {
         notes.push(format!(
-            "{} samples are in system calls that are not known. `+-` allows for that. /proc/kallsyms tells root with \
-             CAP_SYSLOG more, if kernel.kptr_restrict is at most 1.",
+            "{} samples are in unknown system calls. `+-` allows for that. If kernel.kptr_restrict is at \
+             most 1, root with CAP_SYSLOG can identify more of them, because it can read /proc/kallsyms.",
             unknown.calls
         ));
     }
 }
 
-/// Returns what the columns mean.
+/// Explains the columns.
 fn figures(report: &Report) -> String {
     let samples = report.samples;
     let seconds = report.seconds;
@@ -392,8 +393,9 @@ fn figures(report: &Report) -> String {
         ),
         None => format!(
             "{samples} samples, {:.2} s of CPU time in {seconds:.1} s. `% own`: share of that process's own CPU time; \
-             `+-`: 95 % confidence interval; `reads/s`: that share at {:.0} ns a read, the cost here, and `-` if most \
-             reads are system calls, whose cost is another one; `calls`: share of the reads that are system calls.",
+             `+-`: 95 % confidence interval; `reads/s`: that share divided by the cost of a vDSO read here, \
+             {:.0} ns, and `-` if most reads are system calls, which cost more; `calls`: share of the reads that \
+             are system calls.",
             report.cpu_seconds, report.read_ns
         ),
     }

@@ -103,7 +103,7 @@ struct Place {
 }
 
 impl Events {
-    /// Opens the events that see most of what the kernel allows.
+    /// Opens the events that see the most that the kernel allows.
     pub(crate) fn open(plan: &Plan<'_>) -> io::Result<Self> {
         // A breakpoint is a process's own.
         if !plan.is_exact() {
@@ -159,8 +159,8 @@ impl Events {
     }
 
     /// Opens events on CPUs that came, or that came back. The kernel closes the events of a CPU
-    /// that goes offline, as all but the first one do in a suspend, and nothing reports that. But
-    /// the time stands still for which such an event was enabled.
+    /// that goes offline, as all CPUs but the first one do in a suspend, and nothing reports that.
+    /// But the time for which such an event was enabled then stands still.
     pub(crate) fn follow_cpus(&mut self, plan: &Plan<'_>) {
         if !self.system_wide {
             return;

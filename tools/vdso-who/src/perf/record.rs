@@ -60,7 +60,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// Returns whether the thread is one of the kernel, which has no registers of a user.
+    /// Returns whether the thread belongs to the kernel and so has no user registers.
     pub(crate) fn is_of_kernel_thread(&self) -> bool {
         self.registers.pc == 0
     }

@@ -1,4 +1,4 @@
-//! Why events cannot be opened.
+//! The reasons why events cannot be opened.
 
 use std::process::id;
 use std::{fs, io};
@@ -23,7 +23,7 @@ pub(crate) fn explain(error: &io::Error, plan: &Plan<'_>) -> Error {
             "all breakpoints of the CPU are in use: end the debugger, or omit --exact".into()
         }
         libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT if plan.is_exact() => {
-            "this machine has no breakpoints that count: omit --exact".into()
+            "this machine has no breakpoints that can count: omit --exact".into()
         }
         libc::ENOSYS | libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT => {
             "this kernel has no perf_event_open(2), as in gVisor and similar sandboxes: run vdso-who outside".into()
@@ -59,7 +59,7 @@ fn is_paranoid() -> String {
     }
 }
 
-/// Advises only what is not the case.
+/// Advises only changes that this machine does not have yet.
 fn denied(plan: &Plan<'_>) -> String {
     let mut advice = String::from("run it as root or with CAP_PERFMON and CAP_SYS_PTRACE");
     let value = paranoid().unwrap_or(4);

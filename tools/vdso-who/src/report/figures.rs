@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Returns what a read costs here in nanoseconds: the cheapest of some series, because interrupts
-/// make reads slower.
+/// Returns the cost of a read here in nanoseconds: the cheapest of several series, because
+/// interrupts make reads slower.
 pub(super) fn read_ns() -> f64 {
     const READS: u32 = 1000;
     let mut shortest = Duration::MAX;

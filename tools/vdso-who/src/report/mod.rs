@@ -1,4 +1,4 @@
-//! What a measurement found out, as data.
+//! The findings of a measurement, as data.
 
 #[cfg(test)]
 #[path = "../../tests/unit/comparison.rs"]

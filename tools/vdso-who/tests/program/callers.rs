@@ -1,6 +1,6 @@
 //! Programs whose reads are known.
 //!
-//! With --nocapture, prints the tables of docs/WHO.md.
+//! With --nocapture, prints the tables of MEASUREMENTS.md.
 
 #![allow(
     clippy::cast_precision_loss,
@@ -285,7 +285,7 @@ fn code_in_anonymous_memory_is_compiled_code_only_if_there_is_a_perf_map() {
     assert!(!names.iter().any(|name| is_compiled(name)), "{report:#}");
 }
 
-/// Runs a program that looks from outside as one in a sandbox of gVisor does.
+/// Runs a program that looks from outside as one in a gVisor sandbox does.
 #[test]
 fn a_program_in_a_sandbox_has_no_share() {
     let Some(path) = compiled(("sandbox", "gcc", "-O2", "sandbox.c", "")) else {

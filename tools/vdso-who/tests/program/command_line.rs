@@ -135,7 +135,7 @@ fn what_is_missing_is_named() {
         (
             &[&number.to_string()],
             &format!(
-                "cannot run {number}: No such file or directory (os error 2): a process is watched by `vdso-who --pid {number}`"
+                "cannot run {number}: No such file or directory (os error 2): to watch a process, use `vdso-who --pid {number}`"
             ),
         ),
         // It has no CPU time to compare the samples with.
@@ -183,7 +183,7 @@ fn a_proc_that_is_missing_or_of_another_pid_namespace_is_refused() {
         ),
         (
             &["--pid", "--fork", PROGRAM, "--", "true"],
-            "/proc is that of another PID namespace: ",
+            "/proc belongs to another PID namespace: ",
         ),
     ] {
         let output = Command::new("unshare").args(arguments).output();

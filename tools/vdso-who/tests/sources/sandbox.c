@@ -1,4 +1,4 @@
-// sandbox SECONDS: as a program in a sandbox of gVisor looks from outside: its code is in a memory
+// sandbox SECONDS: as a program in a gVisor sandbox looks from outside: its code is in a memory
 // file of the sandbox, and the process has no vDSO.
 #define _GNU_SOURCE
 #include <stdlib.h>

@@ -263,7 +263,7 @@ fn a_share_is_refused_only_without_rights_or_samples() {
             "{text}"
         );
         assert_eq!(
-            text.contains("The time in system calls is not seen"),
+            text.contains("vdso-who cannot see the time in system calls"),
             !system_wide,
             "{text}"
         );
@@ -275,7 +275,7 @@ fn a_share_is_refused_only_without_rights_or_samples() {
                 text.contains("no share is known") && report.whole.percent.is_none(),
                 "{text}"
             );
-            let stands_for = format!("the samples stand for {:.2} s", samples as f64 / 499.0);
+            let stands_for = format!("the samples account for {:.2} s", samples as f64 / 499.0);
             assert!(system_wide || text.contains(&stands_for), "{text}");
         }
         let rate = report.whole.reads_per_second;
@@ -288,7 +288,7 @@ fn a_share_is_refused_only_without_rights_or_samples() {
         for (read_ns, is_slow) in [(25.0, false), (1220.0, true)] {
             report.read_ns = read_ns;
             assert_eq!(
-                table::text(&report, COLUMNS).contains("`vdso-doctor` says why"),
+                table::text(&report, COLUMNS).contains("`vdso-doctor` explains why"),
                 is_slow
             );
         }

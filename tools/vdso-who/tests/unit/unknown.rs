@@ -124,7 +124,11 @@ fn samples_in_a_system_call_that_is_not_known_are_in_the_error() {
         let report = reported(events, 20);
         assert_eq!(report.unknown.calls, unknown, "{pc:x}");
         if unknown != 0 {
-            assert_holds(&report, 0.0..=50.0, "10 samples are in system calls");
+            assert_holds(
+                &report,
+                0.0..=50.0,
+                "10 samples are in unknown system calls",
+            );
         }
     }
 }
@@ -173,7 +177,7 @@ fn samples_in_a_sandbox_are_in_the_error_and_their_process_has_no_share() {
     assert_holds(
         &report,
         0.0..=44.0,
-        "8 samples come from processes in a sandbox",
+        "8 samples come from processes in a gVisor sandbox",
     );
     let row = report.processes.iter().find(|row| row.name == "sandbox");
     assert_eq!(row.unwrap().amounts.percent, None);
@@ -190,5 +194,5 @@ fn lost_records_are_in_the_error() {
 fn cpu_time_without_samples_is_in_the_error() {
     let report = reported(vec![], 200);
     // All of the 190 samples that are missing may be reads.
-    assert_holds(&report, 0.0..=70.0, "The samples stand for only 0.02 s");
+    assert_holds(&report, 0.0..=70.0, "The samples account for only 0.02 s");
 }
