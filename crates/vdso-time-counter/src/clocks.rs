@@ -208,7 +208,7 @@ fn system_time<C>(fast: Option<Timespec>) -> Result<SystemTime<C>, Errno> {
     Ok(SystemTime::from_clock_nanos(nanos.into()))
 }
 
-/// Makes the branch that calls it an unlikely one.
+/// Marks the branch that calls it as unlikely.
 #[cold]
 #[inline]
 fn unlikely() {}

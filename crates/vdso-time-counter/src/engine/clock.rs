@@ -160,8 +160,8 @@ impl<S: Source> CounterClock<S> {
     )]
     #[inline(always)]
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
-        // With `or_else`, which is not inlined here, a read without the counter took 2 ns of 25
-        // more.
+        // With `or_else`, which is not inlined here, a read without the counter took 2 ns longer,
+        // of 25.
         if let Some(now) = self.unavailable(Source::monotonic, |now, _| now) {
             return Some(now);
         }
@@ -191,8 +191,8 @@ impl<S: Source> CounterClock<S> {
         // Without a segment, this read must find out whether the clock was set.
         let realtime = self.source.realtime()?;
         if answer.is_off {
-            // As the reads without the counter before it. With the offset, a step of less than its
-            // error would be taken back.
+            // Answers like the reads without the counter before it. With the offset, a step smaller
+            // than the offset's error would be taken back.
             return Some(realtime);
         }
         let step = realtime
@@ -496,8 +496,8 @@ impl<S: Source> CounterClock<S> {
         self.load().has_offset()
     }
 
-    /// Trusts the hypervisor's statement about the counter. Returns whether it does, which it does
-    /// not if the clock was read before.
+    /// Trusts the hypervisor's statement about the counter, unless the clock was read before.
+    /// Returns whether it is trusted.
     pub(crate) fn trust_hypervisor(&self) -> bool {
         if !self.was_read() {
             self.trusts_hypervisor.store(true, Relaxed);

@@ -33,7 +33,7 @@ impl Sample {
     }
 }
 
-/// The best of some samples in a row.
+/// The best of several consecutive samples.
 #[derive(Clone, Copy)]
 pub(crate) struct Burst {
     pub(crate) sample: Sample,

@@ -6,9 +6,10 @@
 //! segment's rate, because a step back would break the order, and a step forward could be a sample
 //! that an interrupt made late.
 //!
-//! 8 to 16 ms: a sample's error of some nanoseconds is then below 1 ppm of a segment, and making
-//! one costs less than 0.01 % of the time. Longer ones would double the error after a change of the
-//! kernel's rate, which is 1.6 ms at 10 %, and would not make a read cheaper.
+//! A segment takes 8 to 16 ms, because a sample's error of some nanoseconds is then below 1 ppm of
+//! the segment, and making a segment costs less than 0.01 % of the time. Longer segments would
+//! double the error after a change of the kernel's rate, which is 1.6 ms for a change of 10 %, and
+//! would not make a read cheaper.
 
 /// Nanoseconds per tick, in units of 2^-32 ns.
 pub(crate) type Rate = u64;
@@ -20,8 +21,8 @@ const SLEW_SHIFT: u32 = 2;
 /// The next segment is due in the last 1/256 of a segment. Reads are slow from then on.
 const DUE_SHIFT: u32 = 8;
 
-/// A segment is still used in its last 1/128 when the next one is made: from the sample on, and by
-/// CPUs whose counter is behind the writer's by up to as much.
+/// When the next segment is made, the old one is still used in its last 1/128: from the sample on,
+/// and by CPUs whose counter is behind the writer's by at most that much.
 const LAST_SHIFT: u32 = DUE_SHIFT - 1;
 
 /// A linear piece of the clock.
@@ -66,9 +67,9 @@ impl Segment {
         self.time(self.end())
     }
 
-    /// Returns the latest time that a read of this segment can have returned, given a later tick or
-    /// one before the first. Before that, this CPU's counter is behind the writer's, or the counter
-    /// was set back.
+    /// Returns the latest time that a read of this segment can have returned, given a tick that is
+    /// later, or before the segment's first one. If it is before the first one, this CPU's counter
+    /// is behind the writer's, or the counter was set back.
     pub(crate) fn held(&self, ticks: u64) -> u64 {
         if self.begins_after(ticks) {
             self.nanos
@@ -86,8 +87,8 @@ impl Segment {
         self.start.wrapping_sub(ticks).wrapping_sub(1) < self.span
     }
 
-    /// Returns whether the segment begins in 1/128 of its span or less. A tick that is earlier is
-    /// one of a counter that was set back.
+    /// Returns whether the segment begins in 1/128 of its span or less. An earlier tick comes from
+    /// a counter that was set back.
     pub(crate) fn begins_soon(&self, ticks: u64) -> bool {
         self.start.wrapping_sub(ticks).wrapping_sub(1) < self.span >> LAST_SHIFT
     }

@@ -64,7 +64,7 @@ pub(crate) struct ClockState {
     /// Afterwards, the change of the rate that the last sample showed, if a step can look like it.
     pub(crate) pending: i64,
     pub(crate) phase: Phase,
-    /// Who keeps the clock source, as far as the kernel was asked.
+    /// Who keeps the clock source, if the kernel was asked.
     pub(crate) keeper: Keeper,
     /// Why the counter is unavailable, or was the last time.
     pub(crate) unavailable: Option<Unavailable>,
@@ -128,8 +128,8 @@ impl ClockState {
         self.phase != Phase::Idle || self.calibrations > 0
     }
 
-    /// Returns the nanoseconds that an undisturbed read of two of the kernel's clocks takes at
-    /// most, or 0 if the rate is not known.
+    /// Returns the largest number of nanoseconds that an undisturbed read of two of the kernel's
+    /// clocks takes, or 0 if the rate is not known.
     pub(crate) fn turn(&self) -> u64 {
         let ticks = self.cost.saturating_add(1).saturating_mul(3);
         segment::long_nanos(ticks, self.base_rate)
@@ -288,7 +288,7 @@ const NOT_USED: u64 = u64::MAX;
 const HYPERVISOR: u8 = 0x80;
 
 const NANOS_PER_SEC: i64 = 1_000_000_000;
-/// The least bits that hold the nanoseconds of a second.
+/// The number of bits that hold the nanoseconds of a second.
 const NANOS_BITS: u32 = 30;
 
 pub(crate) const WORDS: usize = 16;

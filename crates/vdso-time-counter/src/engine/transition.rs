@@ -17,10 +17,12 @@ const RECHECK: u64 = 10_000_000_000;
 const LONG: u32 = 32;
 /// The most turns of the burst between two segments.
 const SHORT: u32 = 8;
-/// A larger difference, in nanoseconds, is a step or another rate. A smaller one is smoothed.
+/// A larger difference, in nanoseconds, is a step or a change of the rate. A smaller one is
+/// smoothed.
 const NOISE: u64 = 64;
-/// The same in ticks, for a counter whose ticks are long. With 64 ns alone, the error of one tick
-/// was a suspected rate, and a step confirmed it: a counter of 1 MHz overshot a fifth of the steps.
+/// The same in ticks, for a counter whose ticks are long. With 64 ns alone, an error of one tick
+/// looked like a change of the rate, and a step confirmed it, so a counter of 1 MHz overshot a
+/// fifth of the steps.
 const NOISE_TICKS: u64 = 3;
 /// The corrupted calibrations in a row after which the counter is unavailable. A suspend can
 /// corrupt one.
@@ -203,7 +205,7 @@ impl<S: Source> Transition<'_, S> {
         segment::rate(sample.ticks.wrapping_sub(ticks), passed)
     }
 
-    /// Returns `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC`. It may take system calls.
+    /// Returns `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC`. The reads may make system calls.
     fn raw_offset(&self) -> Option<i64> {
         if !self.may_check {
             return None;
@@ -341,11 +343,11 @@ impl<S: Source> Transition<'_, S> {
 
     /// Returns the number of ticks above which a read of both clocks is suspect.
     ///
-    /// A kernel that leaves the counter makes a system call of each read, which usually takes three
-    /// times as long or more. A vDSO that reads a hypervisor's page can fall back at any read, and
-    /// a cheap system call takes only a third longer than a read, so the limit is lower there. Then
-    /// a CPU that became slower is suspect as well, which costs some microseconds in a segment. A
-    /// coarse counter has a cost of 0 or 1.
+    /// If the kernel stops using the counter, each read becomes a system call, which usually takes
+    /// at least three times as long. A vDSO that reads a hypervisor's page can fall back at any
+    /// read, and a cheap system call takes only a third longer than a read, so the limit is lower
+    /// there. Then a CPU that became slower is suspect as well, which costs some microseconds in a
+    /// segment. A coarse counter has a cost of 0 or 1.
     fn suspect_cost(&self, usual: u64) -> u64 {
         if self.state.keeper == Keeper::Hypervisor {
             usual + usual / 4 + 2
@@ -458,8 +460,8 @@ struct Learnt {
 ///
 /// One sample cannot tell a step from a change of the rate. So the first change is only suspected:
 /// the next segment removes the error, and nothing is learnt. After a step, the second sample shows
-/// no change. Two changes in a row to the same side are a rate. It began within the first interval,
-/// so the second change is not the smaller one.
+/// no change. Two changes in a row in the same direction are a change of the rate. It began within
+/// the first interval, so the second change is not smaller than the first.
 fn learn(state: &ClockState, passed: &Passed) -> Option<Learnt> {
     let change = segment::rate_of(passed.change, passed.ticks);
     let is_smooth = passed.change.unsigned_abs() <= noise(state.base_rate);
@@ -487,8 +489,8 @@ fn learn(state: &ClockState, passed: &Passed) -> Option<Learnt> {
     })
 }
 
-/// Where the next segment begins, and the error that it removes, in nanoseconds: the kernel's time
-/// at its first tick minus its own.
+/// The start of the next segment, and the error in nanoseconds that the segment removes: the
+/// kernel's time at its first tick minus its own time there.
 struct Beginning {
     start: u64,
     nanos: u64,
@@ -508,8 +510,8 @@ impl Beginning {
                 error: -lead,
             };
         }
-        // Not the error at the sample: the old segment still removes a part of it. Without that, a
-        // step of 3.9 ms was overshot by 10.8 us.
+        // This is not the error at the sample, because the old segment still removes a part of it.
+        // When that was ignored, a step of 3.9 ms was overshot by 10.8 us.
         let left = segment::nanos(old.end().wrapping_sub(sample.ticks), base_rate);
         let kernel = sample.nanos.wrapping_add(left);
         Self {
@@ -597,8 +599,9 @@ fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Diver
         span,
     };
     if is_confirmed && is_change {
-        // The mean of two rates is neither: ticks are converted by the new one. After ten minutes
-        // of chrony's slew, values of a second ago were converted 75 ms wrong.
+        // The mean of two rates is neither of them, so ticks are converted with the new rate. With
+        // the mean, after ten minutes of chrony's slew, values of a second ago were converted 75 ms
+        // wrong.
         state.first = state.sampled.centred(state.cost);
     }
     state.base_rate = base_rate;

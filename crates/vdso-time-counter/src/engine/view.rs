@@ -8,7 +8,7 @@ use super::status::Status;
 
 /// The least error of a segment in nanoseconds, or three ticks, if they are longer.
 const NOISE: u64 = 30;
-/// How often an error is measured at most. The least one counts.
+/// The largest number of measurements of an error, of which the smallest one counts.
 const TRIES: u32 = 3;
 
 pub(crate) struct View {
@@ -83,8 +83,8 @@ impl View {
 /// has not begun and no writer replaces the previous one.
 ///
 /// The writer read the counter when the previous segment was ending. So a much earlier tick of that
-/// segment is one of a counter that was set back, and the vDSO answers. Otherwise the time would go
-/// back by up to two segments.
+/// segment comes from a counter that was set back, and the vDSO answers. Otherwise the time would
+/// go back by up to two segments.
 pub(crate) fn covering(
     ticks: u64,
     version: Version,

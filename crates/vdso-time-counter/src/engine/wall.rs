@@ -4,10 +4,10 @@
 //! the system resumes, or the process enters another time namespace. So it is measured once and
 //! kept: another measurement would move the wall clock by its error.
 //!
-//! A measurement is an interval that has the offset for certain. Its width is about the time of a
-//! *turn*, a read of each of the two clocks, so nothing here is a number of nanoseconds: where a
-//! read takes 600 ns, as in an emulator, a fixed limit of 1 us took each measurement for a
-//! disturbed one, and the wall clock was 545 ns late for the life of the process.
+//! The result of a measurement is an interval that certainly contains the offset. Its width is
+//! about the time of a *turn*, a read of each of the two clocks, so all limits here are relative to
+//! a turn. With a fixed limit of 1 us, each measurement in an emulator, where a read takes 600 ns,
+//! was taken for a disturbed one, and the wall clock was 545 ns late for the life of the process.
 
 use super::sample::Interval;
 use super::source::Source;
