@@ -23,7 +23,7 @@ _vdso__who() {
 
     case "${cmd}" in
         vdso__who)
-            opts="-p -a -i -d -r -F -o -f -h -V --pid --cgroup --all --no-children --group-by --interval --duration --rate --frequency --exact --debuginfod --folded --json --compare --output --generate --follow-forks --help --version"
+            opts="-p -a -i -d -r -F -o -f -h -V --pid --cgroup --all --no-children --group-by --depth --interval --duration --rate --frequency --exact --debuginfod --folded --json --compare --output --generate --follow-forks --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -42,7 +42,11 @@ _vdso__who() {
                     return 0
                     ;;
                 --group-by)
-                    COMPREPLY=($(compgen -W "process name unit" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "thread process name unit" -- "${cur}"))
+                    return 0
+                    ;;
+                --depth)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --interval)

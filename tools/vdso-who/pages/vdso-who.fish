@@ -1,8 +1,10 @@
 complete -c vdso-who -s p -l pid -d 'Watch this process and its descendants' -r
 complete -c vdso-who -l cgroup -d 'Watch the processes of this cgroup, a directory of /sys/fs/cgroup' -r -F
-complete -c vdso-who -l group-by -d 'Which processes share a row [default: those with the same name, but with --pid each process has its own row]' -r -f -a "process\t'None: each process has its own row'
+complete -c vdso-who -l group-by -d 'Which processes share a row [default: those with the same name, but with --pid each process has its own row]' -r -f -a "thread\t'None: each thread has its own row'
+process\t'None: each process has its own row'
 name\t'Processes with the same name and unit'
 unit\t'Processes of the same systemd unit, container or pod'"
+complete -c vdso-who -l depth -d 'How many functions a row shows: the caller of the clock, its caller, and so on' -r
 complete -c vdso-who -s i -l interval -d 'Refresh the table every N seconds until `q` or Ctrl-C. With --json, print one line of JSON every N seconds' -r
 complete -c vdso-who -s d -l duration -d 'How long to measure [default: until COMMAND exits, otherwise 10 s]' -r
 complete -c vdso-who -s F -s r -l frequency -l rate -d 'Samples for each second of CPU time [default: 499; with more than 8 CPUs fewer, so that all together have 4000]' -r

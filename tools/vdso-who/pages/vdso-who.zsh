@@ -18,9 +18,11 @@ _vdso-who() {
 '-p+[Watch this process and its descendants]:PID:_default' \
 '--pid=[Watch this process and its descendants]:PID:_default' \
 '--cgroup=[Watch the processes of this cgroup, a directory of /sys/fs/cgroup]:DIRECTORY:_files' \
-'--group-by=[Which processes share a row \[default\: those with the same name, but with --pid each process has its own row\]]:WHAT:((process\:"None\: each process has its own row"
+'--group-by=[Which processes share a row \[default\: those with the same name, but with --pid each process has its own row\]]:WHAT:((thread\:"None\: each thread has its own row"
+process\:"None\: each process has its own row"
 name\:"Processes with the same name and unit"
 unit\:"Processes of the same systemd unit, container or pod"))' \
+'--depth=[How many functions a row shows\: the caller of the clock, its caller, and so on]:N:_default' \
 '(--folded -o --output --exact)-i+[Refresh the table every N seconds until \`q\` or Ctrl-C. With --json, print one line of JSON every N seconds]:N:_default' \
 '(--folded -o --output --exact)--interval=[Refresh the table every N seconds until \`q\` or Ctrl-C. With --json, print one line of JSON every N seconds]:N:_default' \
 '-d+[How long to measure \[default\: until COMMAND exits, otherwise 10 s\]]:SECONDS:_default' \

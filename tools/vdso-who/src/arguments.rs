@@ -67,6 +67,11 @@ pub(crate) struct Arguments {
     /// but with --pid each process has its own row]
     #[arg(long, value_name = "WHAT", verbatim_doc_comment)]
     pub(crate) group_by: Option<GroupBy>,
+    /// How many functions a row shows: the caller of the clock, its caller,
+    /// and so on
+    #[arg(long, value_name = "N", default_value_t = 2, verbatim_doc_comment)]
+    #[arg(value_parser = value_parser!(u16).range(1..=128))]
+    depth: u16,
     /// Refresh the table every N seconds until `q` or Ctrl-C. With --json,
     /// print one line of JSON every N seconds
     #[arg(short, long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
@@ -111,6 +116,8 @@ pub(crate) struct Arguments {
 /// Which processes share a row of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GroupBy {
+    /// None: each thread has its own row.
+    Thread,
     /// None: each process has its own row.
     Process,
     /// Processes with the same name and unit.
@@ -173,6 +180,11 @@ impl Arguments {
         }
         let cpus = perf::online_cpus().unwrap_or_default().len() as u32;
         (OF_ALL / cpus.max(1)).clamp(LEAST, DEFAULT)
+    }
+
+    /// Returns how many functions a row has at most.
+    pub(crate) fn depth(&self) -> usize {
+        self.depth.into()
     }
 
     /// Returns whether a command is watched, which this program starts.

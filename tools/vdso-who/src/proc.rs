@@ -66,6 +66,12 @@ pub(crate) fn name(pid: u32) -> String {
     text(pid, "comm").unwrap_or_default().trim_end().to_owned()
 }
 
+/// Returns the name of a thread that still runs.
+pub(crate) fn thread_name(pid: u32, thread: u32) -> Option<String> {
+    let name = text(pid, &format!("task/{thread}/comm")).ok()?;
+    Some(name.trim_end().to_owned())
+}
+
 /// Returns the threads of a process.
 pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
     numbers(&format!("/proc/{pid}/task"))

@@ -21,6 +21,8 @@ pub(crate) struct Key {
     pub(crate) name: String,
     pub(crate) unit: Option<String>,
     pub(crate) pid: Option<u32>,
+    /// With --group-by thread.
+    pub(crate) thread: Option<u32>,
 }
 
 /// The reads of a caller, or the samples of it in reads.
@@ -110,6 +112,8 @@ struct Process {
     /// None before its first sample, unless it is known from its start.
     space: Option<AddressSpace>,
     name: Option<String>,
+    /// The names of threads, with --group-by thread.
+    threads: HashMap<u32, String>,
     has_ended: bool,
     /// Unset before its first sample.
     unit: OnceCell<Option<String>>,
@@ -202,8 +206,14 @@ impl Tally<'_> {
                 process.name = Some(name);
                 // The main thread ends if another one executes a program.
                 process.has_ended = false;
+                process.threads.clear();
                 if has_executed {
                     process.space = Some(AddressSpace::new(pid, self.files.clone()));
+                }
+            }
+            Event::ThreadNamed(pid, thread, name) if is_number(pid) => {
+                if self.arguments.grouping() == GroupBy::Thread {
+                    self.processes.of(pid).name_thread(thread, name);
                 }
             }
             Event::Mapped(pid, mapping) if is_number(pid) => {
@@ -220,7 +230,7 @@ impl Tally<'_> {
                     process.has_ended = true;
                 }
             }
-            Event::Named(..) | Event::Mapped(..) => {}
+            Event::Named(..) | Event::ThreadNamed(..) | Event::Mapped(..) => {}
             Event::Sample(sample) => {
                 self.found.samples += 1;
                 self.progress.samples.fetch_add(1, Relaxed);
@@ -236,7 +246,7 @@ impl Tally<'_> {
     fn sample(&mut self, sample: &Sample) {
         let pid = sample.pid;
         let process = self.processes.of(pid);
-        let key = process.key(pid, self.arguments.grouping());
+        let key = process.key(sample, self.arguments.grouping());
         if sample.is_of_kernel_thread() {
             self.found.group_of(key, pid);
             return;
@@ -250,7 +260,7 @@ impl Tally<'_> {
             Activity::Reading(read) => {
                 // Names are looked up while the process still runs.
                 let addresses = space.chain(sample);
-                let caller = space.caller(&addresses);
+                let caller = space.caller(&addresses, self.arguments.depth());
                 if space.has_stale_map() {
                     self.found.stale_map = Some(pid);
                 }
@@ -298,6 +308,7 @@ impl Tally<'_> {
             name: name.into(),
             unit: None,
             pid: None,
+            thread: None,
         });
         group.samples += 1;
         if sample.is_of_kernel_thread() {
@@ -338,6 +349,7 @@ impl Processes {
             child = Some(Process {
                 space: parent.space.as_ref().map(|space| space.forked(pid)),
                 name: parent.name.clone(),
+                threads: HashMap::new(),
                 has_ended: false,
                 unit: OnceCell::new(),
             });
@@ -352,26 +364,56 @@ impl Processes {
 
 impl Process {
     /// Returns the row of the process.
-    fn key(&mut self, pid: u32, group_by: GroupBy) -> Key {
+    fn key(&mut self, sample: &Sample, group_by: GroupBy) -> Key {
+        let pid = sample.pid;
         let name = self.name.get_or_insert_with(|| proc::name(pid)).clone();
         let unit = self.unit.get_or_init(|| unit::of(pid)).clone();
         match group_by {
+            GroupBy::Thread => Key {
+                name: self.thread_name(sample).unwrap_or(name),
+                unit,
+                pid: Some(pid),
+                thread: Some(sample.thread),
+            },
             GroupBy::Process => Key {
                 name,
                 unit,
                 pid: Some(pid),
+                thread: None,
             },
             GroupBy::Name => Key {
                 name,
                 unit,
                 pid: None,
+                thread: None,
             },
             GroupBy::Unit => Key {
                 name: unit.unwrap_or_else(|| "[no unit]".into()),
                 unit: None,
                 pid: None,
+                thread: None,
             },
         }
+    }
+
+    /// Returns the name of a thread, unless it has the name of its process.
+    fn thread_name(&mut self, sample: &Sample) -> Option<String> {
+        if sample.thread == sample.pid {
+            return None;
+        }
+        if let Some(name) = self.threads.get(&sample.thread) {
+            return Some(name.clone());
+        }
+        let name = proc::thread_name(sample.pid, sample.thread)?;
+        self.name_thread(sample.thread, name.clone());
+        Some(name)
+    }
+
+    fn name_thread(&mut self, thread: u32, name: String) {
+        if self.threads.len() >= MOST_PROCESSES {
+            self.threads.clear();
+        }
+        self.threads.insert(thread, name);
     }
 
     /// Returns the code of the process, which is read with its first sample.
@@ -449,6 +491,7 @@ impl Findings {
                 name: "[others]".into(),
                 unit: None,
                 pid: None,
+                thread: None,
             };
         }
         self.groups.entry(key).or_default()
@@ -527,9 +570,10 @@ mod tests {
     use crate::mapping::{FileId, Mapping};
     use crate::perf::Registers;
 
-    fn sample(pid: u32) -> Event {
+    fn sample(pid: u32, thread: u32) -> Event {
         Event::Sample(Box::new(Sample {
             pid,
+            thread,
             in_kernel: false,
             is_64_bit: true,
             registers: Registers {
@@ -544,15 +588,12 @@ mod tests {
         }))
     }
 
-    /// Runs processes as a host that compiles does. No process has these numbers.
-    #[test]
-    fn what_is_known_of_processes_that_ended_is_forgotten() {
-        let host = arguments("--all");
-        let progress = Progress::default();
-        let mut tally = Tally {
+    /// Returns the count of all processes.
+    fn tally<'a>(arguments: &'a Arguments, progress: &'a Progress) -> Tally<'a> {
+        Tally {
             looked: Instant::now(),
-            arguments: &host,
-            progress: &progress,
+            arguments,
+            progress,
             files: Files::default(),
             clock_reads: ClockReads::default(),
             processes: Processes {
@@ -560,7 +601,49 @@ mod tests {
                 known: HashMap::new(),
             },
             found: Findings::default(),
-        };
+        }
+    }
+
+    /// Takes samples of three threads, of which one has no name of its own. No process has this
+    /// number.
+    #[test]
+    fn each_thread_has_a_row_with_its_name_if_that_is_wanted() {
+        let pid = (1 << 22) + 1;
+        for (line, expected) in [
+            (
+                "--all --group-by=thread",
+                vec![
+                    (pid, "server", 1),
+                    (pid + 1, "worker", 2),
+                    (pid + 2, "server", 1),
+                ],
+            ),
+            ("--all --group-by=process", vec![(0, "server", 4)]),
+        ] {
+            let options = arguments(line);
+            let progress = Progress::default();
+            let mut tally = tally(&options, &progress);
+            tally.add(Event::Named(pid, "server".into(), true));
+            tally.add(Event::ThreadNamed(pid, pid + 1, "worker".into()));
+            for thread in [pid, pid + 1, pid + 1, pid + 2] {
+                tally.add(sample(pid, thread));
+            }
+            let mut rows = Vec::new();
+            for (key, group) in &tally.found.groups {
+                assert_eq!(key.pid, Some(pid));
+                rows.push((key.thread.unwrap_or(0), key.name.as_str(), group.samples));
+            }
+            rows.sort_unstable();
+            assert_eq!(rows, expected, "{line}");
+        }
+    }
+
+    /// Runs processes as a host that compiles does. No process has these numbers.
+    #[test]
+    fn what_is_known_of_processes_that_ended_is_forgotten() {
+        let host = arguments("--all");
+        let progress = Progress::default();
+        let mut tally = tally(&host, &progress);
         let first = (1 << 22) + 1;
         for pid in first..first + 100 {
             tally.add(Event::Named(pid, "cc1".into(), true));
@@ -574,7 +657,7 @@ mod tests {
                     seen: std::time::SystemTime::now(),
                 },
             ));
-            tally.add(sample(pid));
+            tally.add(sample(pid, pid));
             if pid != first {
                 tally.add(Event::Ended(pid));
             }

@@ -47,7 +47,9 @@ impl Frame {
 pub(crate) struct Caller {
     pub(crate) first: Arc<Frame>,
     pub(crate) next: Option<Arc<Frame>>,
-    /// The first one beyond that has a name, if the next one has none.
+    /// The callers beyond the next one, with --depth.
+    pub(crate) outer: Vec<Arc<Frame>>,
+    /// The first one beyond that has a name, if none of the callers has one.
     pub(crate) named: Option<Arc<Frame>>,
 }
 
@@ -56,14 +58,15 @@ impl Caller {
         Self {
             first: Arc::new(Frame::unknown("[unknown]".into(), "")),
             next: None,
+            outer: Vec::new(),
             named: None,
         }
     }
 }
 
-/// Returns whether a chain needs no further frames: it has reached `main`, or a frame with a name
-/// beyond the program's first one.
-pub(super) fn are_enough(frames: &[(Role, Arc<Frame>)]) -> bool {
+/// Returns whether a chain needs no further frames: it has reached `main`, or has so many functions
+/// of the program, and one with a name beyond the first one.
+pub(super) fn are_enough(frames: &[(Role, Arc<Frame>)], depth: usize) -> bool {
     if let Some((_, last)) = frames.last() {
         if last.function == "main" || last.function == "main.main" {
             return true;
@@ -71,12 +74,17 @@ pub(super) fn are_enough(frames: &[(Role, Arc<Frame>)]) -> bool {
     }
     let mut beyond = frames.iter();
     let has_program = beyond.any(|(role, _)| *role == Role::Program);
-    has_program && beyond.any(|(_, frame)| frame.has_name)
+    let beyond = beyond.as_slice();
+    has_program && beyond.len() + 1 >= depth && beyond.iter().any(|(_, frame)| frame.has_name)
 }
 
 /// Returns the caller in a chain of frames without the functions of the clock, of which `clock` is
 /// the innermost.
-pub(super) fn caller(frames: &[(Role, Arc<Frame>)], clock: Option<&Arc<Frame>>) -> Caller {
+pub(super) fn caller(
+    frames: &[(Role, Arc<Frame>)],
+    clock: Option<&Arc<Frame>>,
+    depth: usize,
+) -> Caller {
     let program = frames.iter().position(|(role, _)| *role == Role::Program);
     // What runs a thread has no name in a stripped libc.
     let mut end = frames.len();
@@ -95,14 +103,23 @@ pub(super) fn caller(frames: &[(Role, Arc<Frame>)], clock: Option<&Arc<Frame>>) 
     let Some(first) = shown.next().or(clock) else {
         return Caller::unknown();
     };
-    let next = shown.next();
+    let mut next = None;
+    let mut outer = Vec::new();
     let mut named = None;
-    if next.is_some_and(|frame| !frame.has_name) {
-        named = shown.find(|frame| frame.has_name);
+    if depth > 1 {
+        next = shown.next();
+        for frame in shown.by_ref().take(depth - 2) {
+            outer.push(without_line(frame, false));
+        }
+        let mut callers = next.into_iter().chain(&outer);
+        if !callers.any(|frame| frame.has_name) {
+            named = shown.find(|frame| frame.has_name);
+        }
     }
     let keeps_line = !first.has_name;
     Caller {
         first: first.clone(),
+        outer,
         next: next.map(|frame| without_line(frame, keeps_line)),
         named: named.map(|frame| without_line(frame, false)),
     }

@@ -170,10 +170,10 @@ impl AddressSpace {
         names.map(|(_, frame)| frame.function.clone()).collect()
     }
 
-    /// Returns the program's function that reads the clock, and the next one. `wrappers.txt` names
+    /// Returns the program's function that reads the clock, and its callers: `depth` functions. `wrappers.txt` names
     /// the functions that are on the way. A script's function takes the place of the interpreter's
     /// functions that run it, if a perf map names it.
-    pub(crate) fn caller(&mut self, chain: &[u64]) -> Caller {
+    pub(crate) fn caller(&mut self, chain: &[u64], depth: usize) -> Caller {
         let mut clock = None;
         let mut frames = Vec::new();
         'chain: for address in chain {
@@ -186,12 +186,12 @@ impl AddressSpace {
                     break 'chain;
                 }
                 frames.push((*role, frame.clone()));
-                if frame::are_enough(&frames) {
+                if frame::are_enough(&frames, depth) {
                     break 'chain;
                 }
             }
         }
-        frame::caller(&frames, clock.as_ref())
+        frame::caller(&frames, clock.as_ref(), depth)
     }
 
     /// Returns whether an address is in the vDSO. One without a mapping may be in a vDSO that was

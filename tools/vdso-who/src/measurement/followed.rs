@@ -66,7 +66,10 @@ impl Followed {
                 }
                 is_watched
             }
-            Event::Mapped(pid, _) | Event::Named(pid, ..) | Event::Ended(pid) => self.has(*pid),
+            Event::Mapped(pid, _)
+            | Event::Named(pid, ..)
+            | Event::ThreadNamed(pid, ..)
+            | Event::Ended(pid) => self.has(*pid),
             Event::Forked(pid, parent) => self.fork(*pid, *parent),
         }
     }

@@ -108,7 +108,7 @@ impl Table<'_> {
         let report = self.report;
         let mut processes = usize::MAX;
         let mut callers = usize::MAX;
-        if report.has_others {
+        if report.has_others || report.is_by_thread() {
             processes = MOST_PROCESSES;
             callers = MOST_CALLERS;
         }
@@ -156,7 +156,10 @@ pub(super) fn fitted(text: &str, width: usize) -> String {
 /// Returns the name of a row of processes.
 fn name(process: &Process) -> String {
     let which = match process.pid {
-        Some(pid) => pid.to_string(),
+        Some(pid) => match process.thread {
+            Some(thread) => format!("thread {thread} of {pid}"),
+            None => pid.to_string(),
+        },
         // They have no numbers here.
         None if process.count == 0 => return process.name.clone(),
         None => format!("{} processes", process.count),
@@ -185,7 +188,8 @@ fn caller_lines(row: &Row, width: usize) -> Vec<String> {
         lines.push(frame.function.clone());
         lines.push(location);
     }
-    for caller in [&row.called_by, &row.named_caller].into_iter().flatten() {
+    let next = row.called_by.iter();
+    for caller in next.chain(&row.outer_callers).chain(&row.named_caller) {
         lines.push(format!("in {}", caller.function));
     }
     if let Some(clock) = row.amounts.clock() {
@@ -392,11 +396,17 @@ fn figures(report: &Report) -> String {
             trap as f64 / 1e3
         ),
         None => format!(
-            "{samples} samples, {:.2} s of CPU time in {seconds:.1} s. `% own`: share of that process's own CPU time; \
+            "{samples} samples, {:.2} s of CPU time in {seconds:.1} s. `% own`: share of that {}'s own CPU time; \
              `+-`: 95 % confidence interval; `reads/s`: that share divided by the cost of a vDSO read here, \
              {:.0} ns, and `-` if most reads are system calls, which cost more; `calls`: share of the reads that \
              are system calls.",
-            report.cpu_seconds, report.read_ns
+            report.cpu_seconds,
+            if report.is_by_thread() {
+                "thread"
+            } else {
+                "process"
+            },
+            report.read_ns
         ),
     }
 }

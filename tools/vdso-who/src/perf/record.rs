@@ -26,6 +26,8 @@ pub(crate) enum Event {
     Forked(u32, u32),
     /// A process ended.
     Ended(u32),
+    /// A thread that is not the main thread of its process has a new name.
+    ThreadNamed(u32, u32, String),
     /// A process has a new name, and whether because it executed a program.
     Named(u32, String, bool),
     Lost(u64),
@@ -41,6 +43,7 @@ pub(crate) const ENDED: u32 = u32::MAX;
 /// A sample of a thread.
 pub(crate) struct Sample {
     pub(crate) pid: u32,
+    pub(crate) thread: u32,
     pub(crate) in_kernel: bool,
     pub(crate) is_64_bit: bool,
     pub(crate) registers: Registers,
@@ -96,6 +99,10 @@ pub(super) fn event(
         Record::Comm(comm) if comm.pid == comm.tid || misc & EXEC != 0 => {
             let name = String::from_utf8_lossy(&comm.comm).into();
             Event::Named(comm.pid, name, misc & EXEC != 0)
+        }
+        Record::Comm(comm) => {
+            let name = String::from_utf8_lossy(&comm.comm).into();
+            Event::ThreadNamed(comm.pid, comm.tid, name)
         }
         Record::Lost(lost) => Event::Lost(lost.lost),
         _ => return None,
@@ -154,6 +161,7 @@ fn taken(sample: &data::Sample<'_>, misc: u16) -> Option<Box<Sample>> {
     let (kernel_chain, callchain) = halves(sample.callchain().unwrap_or_default());
     Some(Box::new(Sample {
         pid: sample.pid()?,
+        thread: sample.tid()?,
         in_kernel,
         is_64_bit,
         registers,

@@ -141,6 +141,8 @@ pub(crate) struct Process {
     pub(crate) name: String,
     pub(crate) unit: Option<String>,
     pub(crate) pid: Option<u32>,
+    /// The thread of `pid`, with --group-by thread.
+    pub(crate) thread: Option<u32>,
     pub(crate) count: usize,
     pub(crate) samples: u64,
     #[serde(flatten)]
@@ -154,7 +156,9 @@ pub(crate) struct Row {
     #[serde(flatten)]
     pub(crate) frame: Frame,
     pub(crate) called_by: Option<Frame>,
-    /// The first caller with a name, if `called_by` has none.
+    /// The callers of that, with --depth.
+    pub(crate) outer_callers: Vec<Frame>,
+    /// The first caller with a name, if none of these has one.
     pub(crate) named_caller: Option<Frame>,
     #[serde(flatten)]
     pub(crate) amounts: Amounts,
@@ -259,6 +263,11 @@ impl Report {
             callers.push(Row {
                 frame: Frame::clone(&caller.first),
                 called_by: caller.next.as_deref().cloned(),
+                outer_callers: caller
+                    .outer
+                    .iter()
+                    .map(|frame| Frame::clone(frame))
+                    .collect(),
                 named_caller: caller.named.as_deref().cloned(),
                 amounts: self.amounts(*counts, group.samples, group.unknown),
             });
@@ -269,6 +278,7 @@ impl Report {
             name: key.name.clone(),
             unit: key.unit.clone(),
             pid: group.only_pid(),
+            thread: key.thread,
             count: group.pids.len(),
             samples: group.samples,
             amounts: self.amounts(group.counts(), group.samples, group.unknown),
@@ -331,6 +341,13 @@ impl Report {
         }
         let in_reads = self.cpu_seconds * counts.records as f64 / self.samples as f64;
         Some(in_reads / self.seconds / self.read_ns * 1e9)
+    }
+
+    /// Returns whether the rows are threads.
+    pub(crate) fn is_by_thread(&self) -> bool {
+        self.processes
+            .iter()
+            .any(|process| process.thread.is_some())
     }
 
     /// Returns whether reads are counted by breakpoints.

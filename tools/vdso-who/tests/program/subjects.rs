@@ -117,6 +117,32 @@ fn top_prints_a_line_of_json_for_each_interval() {
     }
 }
 
+/// Runs a thread that gives itself a name.
+#[test]
+fn a_thread_has_a_row_with_its_name() {
+    let script = "\
+import threading, time
+def work():
+    with open('/proc/thread-self/comm', 'w') as file: file.write('reader')
+    end = time.monotonic() + 2
+    while time.monotonic() < end: pass
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()";
+    let mut command = who(&["--json", "--group-by=thread", "--depth=1", "--"]);
+    let Some((_, report)) = report(command.args(["python3", "-c", script]).output()) else {
+        return;
+    };
+    let rows = report["processes"].as_array().unwrap();
+    let Some(row) = rows.iter().find(|row| row["name"] == "reader") else {
+        panic!("{report:#}");
+    };
+    assert!(row["thread"].as_u64() > row["pid"].as_u64(), "{row:#}");
+    for caller in row["callers"].as_array().unwrap() {
+        assert!(caller["called_by"].is_null(), "{caller:#}");
+    }
+}
+
 /// Watches a master that waits, a worker that runs, and one that starts during the measurement.
 #[test]
 fn the_descendants_of_a_process_have_a_row_each_unless_they_are_not_wanted() {

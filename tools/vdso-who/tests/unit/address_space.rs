@@ -111,6 +111,7 @@ fn the_chain_of_any_registers_and_stack_ends() {
         let (is_64_bit, pid, number) = (word() % 4 != 0, 0, None);
         let taken = Sample {
             pid,
+            thread: pid,
             in_kernel: false,
             is_64_bit,
             registers,
@@ -122,7 +123,7 @@ fn the_chain_of_any_registers_and_stack_ends() {
         };
         let chain = space.chain(&taken);
         longest = longest.max(chain.len());
-        space.caller(&chain);
+        space.caller(&chain, 2);
     }
     assert!((10..=129).contains(&longest), "{longest}");
 }

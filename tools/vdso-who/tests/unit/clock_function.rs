@@ -82,21 +82,6 @@ fn split(functions: &str) -> Vec<&str> {
 
 #[test]
 fn the_caller_is_the_programs_function_and_a_scripts_before_its_interpreters() {
-    let mut space = AddressSpace::new(0, Files::default());
-    let frame = |name: &str| {
-        let is_script = name.starts_with("py::");
-        let is_volatile = is_script || name == "(JIT)";
-        let module = if name.starts_with("libc.so.6+") {
-            "libc.so.6"
-        } else {
-            "static"
-        };
-        Frame {
-            is_volatile,
-            has_name: !name.contains("+0x") && name != "(JIT)",
-            ..Frame::unknown(name.into(), module)
-        }
-    };
     for (chain, expected) in [
         ("clock_gettime ustime call main", ["call", "main", ""]),
         ("clock_gettime+inner+outer main", ["inner", "outer", ""]),
@@ -123,16 +108,9 @@ fn the_caller_is_the_programs_function_and_a_scripts_before_its_interpreters() {
         ("f g+0x1 h+0x2 i main", ["f", "g+0x1", "i"]),
         ("f g+0x1 h+0x2", ["f", "g+0x1", ""]),
     ] {
-        space.frames.clear();
-        for (address, functions) in (0..).zip(chain.split_whitespace()) {
-            let frames = split(functions).into_iter().map(frame);
-            let functions = frames
-                .map(|frame| (role(&frame), Arc::new(frame)))
-                .collect();
-            space.frames.insert(address, functions);
-        }
-        let addresses: Vec<_> = (0..space.frames.len() as u64).collect();
-        let Caller { first, next, named } = space.caller(&addresses);
+        let Caller {
+            first, next, named, ..
+        } = caller(chain, 2);
         assert_eq!(
             [
                 &*first.function,
@@ -142,4 +120,57 @@ fn the_caller_is_the_programs_function_and_a_scripts_before_its_interpreters() {
             expected
         );
     }
+}
+
+/// Cuts the same chain. Beyond the last function, the first one with a name is shown if none of the
+/// callers has one.
+#[test]
+fn a_row_has_as_many_functions_as_the_depth_says() {
+    for (depth, expected) in [
+        (1, "f"),
+        (2, "f g+0x1, i"),
+        (3, "f g+0x1 h+0x2, i"),
+        (4, "f g+0x1 h+0x2 i"),
+        (5, "f g+0x1 h+0x2 i main"),
+        (128, "f g+0x1 h+0x2 i main"),
+    ] {
+        let caller = caller("f g+0x1 h+0x2 i main", depth);
+        let mut functions = vec![caller.first.function.as_str()];
+        for frame in caller.next.iter().chain(&caller.outer) {
+            functions.push(&frame.function);
+        }
+        let mut functions = functions.join(" ");
+        if let Some(named) = caller.named {
+            functions = format!("{functions}, {}", named.function);
+        }
+        assert_eq!(functions, expected, "{depth}");
+    }
+}
+
+/// Returns the caller of a chain of addresses, each of which has these functions.
+fn caller(chain: &str, depth: usize) -> Caller {
+    let mut space = AddressSpace::new(0, Files::default());
+    let frame = |name: &str| {
+        let is_script = name.starts_with("py::");
+        let is_volatile = is_script || name == "(JIT)";
+        let module = if name.starts_with("libc.so.6+") {
+            "libc.so.6"
+        } else {
+            "static"
+        };
+        Frame {
+            is_volatile,
+            has_name: !name.contains("+0x") && name != "(JIT)",
+            ..Frame::unknown(name.into(), module)
+        }
+    };
+    for (address, functions) in (0..).zip(chain.split_whitespace()) {
+        let frames = split(functions).into_iter().map(frame);
+        let functions = frames
+            .map(|frame| (role(&frame), Arc::new(frame)))
+            .collect();
+        space.frames.insert(address, functions);
+    }
+    let addresses: Vec<_> = (0..space.frames.len() as u64).collect();
+    space.caller(&addresses, depth)
 }

@@ -41,6 +41,7 @@ const CLOCK: u64 = 0xffff_ffff_8100_3001;
 fn in_kernel(kernel: u64, pc: u64) -> Sample {
     Sample {
         pid: 1,
+        thread: 1,
         in_kernel: true,
         is_64_bit: true,
         registers: crate::perf::Registers {

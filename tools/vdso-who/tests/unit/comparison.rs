@@ -38,6 +38,7 @@ fn report(processes: &[(u32, &str, u64, &[Function])]) -> Report {
             name: name.into(),
             unit: None,
             pid: Some(pid),
+            thread: None,
         };
         found.groups.insert(key, group);
     }

@@ -22,6 +22,7 @@ fn found(processes: &[(u32, u64, u64)]) -> Findings {
             name: "a".into(),
             unit: None,
             pid: Some(pid),
+            thread: None,
         };
         let counts = Counts {
             records: reads,
@@ -57,6 +58,7 @@ fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
     let (pid, in_kernel, number) = ((1 << 22) + 1, false, None);
     let taken = || Sample {
         pid,
+        thread: pid,
         in_kernel,
         is_64_bit,
         registers,
@@ -89,6 +91,7 @@ fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
     let caller = Caller {
         first: Arc::new(Frame::unknown("caller".into(), "module")),
         next: None,
+        outer: vec![],
         named: None,
     };
     group.samples = 2;

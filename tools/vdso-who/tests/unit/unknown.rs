@@ -26,6 +26,7 @@ fn sample(pid: u32, pc: u64, in_kernel: bool) -> Event {
     };
     Event::Sample(Box::new(Sample {
         pid,
+        thread: pid,
         in_kernel,
         is_64_bit: true,
         registers,

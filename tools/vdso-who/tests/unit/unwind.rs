@@ -200,6 +200,7 @@ fn sample(pc: u64) -> Sample {
     let bytes = stack[from..].iter().flat_map(|word| word.to_ne_bytes());
     Sample {
         pid: 1,
+        thread: 1,
         in_kernel: false,
         is_64_bit: true,
         registers,
