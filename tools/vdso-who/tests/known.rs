@@ -7,6 +7,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -294,4 +295,64 @@ fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
         last = known.report;
     }
     panic!("no run has 500 samples: {last:#}");
+}
+
+/// Holds the thread that counts in its first interval, until records have been in the buffers for
+/// longer than an interval, as after a suspend.
+#[derive(Default)]
+struct Hold {
+    /// When too many records began to wait, in seconds of the measurement.
+    since: Mutex<Option<f64>>,
+    is_released: AtomicBool,
+    /// The samples of each interval, and its CPU time.
+    intervals: Mutex<Vec<(u64, f64)>>,
+}
+
+impl Observer for Hold {
+    fn is_over(&self, progress: &Progress, seconds: f64) -> bool {
+        let mut since = self.since.lock().unwrap();
+        if since.is_none() && progress.waiting.load(Relaxed) > 1024 {
+            *since = Some(seconds);
+        }
+        let held = match *since {
+            Some(since) => seconds - since,
+            None => 0.0,
+        };
+        let is_over = held > 5.0 || seconds > 100.0;
+        if held > 3.0 || is_over {
+            self.is_released.store(true, Relaxed);
+        }
+        is_over
+    }
+
+    fn interval(&self, report: &Report) {
+        let interval = (report.samples, report.cpu_seconds);
+        self.intervals.lock().unwrap().push(interval);
+        while !self.is_released.load(Relaxed) {
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// An interval without records would have left them to the next one.
+#[test]
+fn no_interval_counts_the_records_of_the_one_before_even_after_a_pause() {
+    let _one = ONE.lock();
+    let child = child::fork(|| {
+        use_cpu_time(Duration::from_secs(100), rounds);
+        child::leave(0)
+    });
+    let options = format!("--frequency=4999 --pid={child} --interval=1");
+    let hold = Hold::default();
+    let result = measured(&arguments(&options), &hold);
+    let _ = kill(child, Signal::SIGKILL);
+    child::wait(child, child::LIMIT);
+    if let Err(error) = result {
+        return not_run_here(error);
+    }
+    let intervals = hold.intervals.into_inner().unwrap();
+    assert!(!intervals.is_empty());
+    for (samples, cpu_seconds) in &intervals {
+        assert!(*samples > 0 || *cpu_seconds < 0.05, "{intervals:?}");
+    }
 }

@@ -117,10 +117,11 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
             if self.is_over(&clock, now) {
                 break now;
             }
-            self.drain();
+            let is_drained = self.drain();
             self.follow_cpus(&mut clock, now);
-            // Records that wait would be counted in the next interval.
-            if clock.is_interval_over(now) && !self.counter.is_behind() {
+            // Records that are still in the buffers, for example after a suspend, would be counted
+            // in the next interval.
+            if is_drained && clock.is_interval_over(now) {
                 self.report_interval(&report, &mut clock, now);
             }
             self.watch_executed_programs(&mut report)?;
@@ -267,16 +268,18 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         Ok(())
     }
 
-    /// Takes the records out of the buffers, unless too many wait to be counted.
-    fn drain(&mut self) {
+    /// Takes the records out of the buffers, unless too many wait to be counted. Returns whether it
+    /// took them.
+    fn drain(&mut self) -> bool {
         if self.counter.is_behind() {
-            return;
+            return false;
         }
         for event in self.events.drain(&self.followed.others) {
             if self.followed.takes(&event) {
                 self.counter.send(event);
             }
         }
+        true
     }
 
     /// Takes all records out of the buffers.

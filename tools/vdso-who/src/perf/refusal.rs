@@ -4,6 +4,7 @@ use std::process::id;
 use std::{fs, io};
 
 use nix::sys::resource::{Resource, getrlimit};
+use nix::unistd::geteuid;
 
 use super::Plan;
 use crate::error::Error;
@@ -40,10 +41,15 @@ pub(crate) fn limited() -> String {
     if let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NOFILE) {
         limit = format!(", which is {soft}");
     }
-    format!(
-        "the limit of open files{limit}, is too low: run it as root or with CAP_PERFMON, which need one file for each \
-         CPU and not one for each thread, or raise the hard limit (`ulimit -Hn`, limits.conf(5))"
-    )
+    let mut advice = "raise the hard limit (`ulimit -Hn`, limits.conf(5))".to_owned();
+    // Root has one event for each CPU already.
+    if !geteuid().is_root() {
+        advice = format!(
+            "run it as root or with CAP_PERFMON, which need one file for each CPU and not one for each thread, or \
+             {advice}"
+        );
+    }
+    format!("the limit of open files{limit}, is too low: {advice}")
 }
 
 /// Returns the value of kernel.perf_event_paranoid, if it can be read.

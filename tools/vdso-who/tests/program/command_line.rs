@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use test_support::command::assert_says_that_output_is_lost;
 use test_support::nix::libc;
 use test_support::nix::sys::signal::{SigHandler, Signal, signal};
-use test_support::nix::unistd::gettid;
+use test_support::nix::unistd::{geteuid, gettid};
 use test_support::not_run::target_tmpdir;
 use test_support::{filter, not_run_here};
 
@@ -291,6 +291,8 @@ fn too_low_a_limit_of_open_files_is_an_error_that_names_it() {
         error.contains("limit of open files, which is 12"),
         "{error}"
     );
+    let advises_root = error.contains("run it as root");
+    assert_eq!(advises_root, !geteuid().is_root(), "{error}");
 }
 
 /// Returns a shell's pause of so many seconds. In an emulator, where a measurement begins later, it
