@@ -10,12 +10,12 @@
 //!
 //! # Why some functions are `#[inline]`
 //!
-//! A program parses its image once, in a first call, and executes most of this code once. So such a
-//! call costs what the CPU needs to fetch the code and to find out where it jumps. The functions of
-//! a first call are `#[inline]`, so that the compiler can put them into one unit with their caller.
-//! Without these hints a first call took 1.07 times as long as rustix's, and with them it takes the
-//! same time. An earlier parser was inlined into one function with `inline(always)`, which was not
-//! faster in the same run.
+//! A program parses its image once, in a first call, and executes most of this code once. So the
+//! cost of such a call is the time in which the CPU fetches the code and resolves its branches. The
+//! functions of a first call are `#[inline]`, so that the compiler can put them into one unit with
+//! their caller. Without these hints a first call took 1.07 times as long as rustix's, and with
+//! them it takes the same time. An earlier parser was inlined into one function with
+//! `inline(always)`, which was not faster in the same run.
 //!
 //! For the same reason they call neither memcmp nor memchr. In a forked child no page of libc is
 //! mapped yet, so each such call costs a page fault: a child took 1.64 times as long as rustix's

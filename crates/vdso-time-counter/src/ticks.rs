@@ -8,7 +8,7 @@ use super::machine::arch::{Counter as _, CpuCounter};
 
 /// A value of the counter, which can be converted to a time later.
 ///
-/// Taking one costs one read of the counter. A log takes `Ticks` where it must be fast, and
+/// Taking a value costs one read of the counter. A log takes `Ticks` where it must be fast, and
 /// converts them when it writes. Sort the values and not their times, because a later conversion
 /// can have another error. Values from before a boot, a suspend or a move of the virtual machine
 /// have no meaning.

@@ -264,10 +264,10 @@ impl<S: Source> CounterClock<S> {
 
     /// Returns the vDSO's answer to a sparse read, which has no segment and makes none.
     ///
-    /// A segment costs as much as some reads of the vDSO. A program that reads once in a while
-    /// would pay that for each read, and use each segment once. So the second read within 1 ms
-    /// makes it. The tick alone does not show that a segment ended, because the counter can have
-    /// jumped, so the vDSO's answer must agree.
+    /// A segment costs as much as some reads of the vDSO. A program that reads only once in a while
+    /// would pay this cost for each read, and use each segment once. So only the second read within
+    /// 1 ms makes a segment. The tick alone does not show that a segment ended, because the counter
+    /// can have jumped, so the vDSO's answer must agree.
     #[inline]
     fn sparse(&self) -> Option<SlowAnswer> {
         let answer = self.latch.read(|_, [words, _]| {

@@ -4,9 +4,10 @@
 //! and a sequence number that selects the copy to read. A writer changes only the other copy. So a
 //! reader always finds one complete copy, even a signal handler that interrupts the writer.
 //!
-//! The sequence number also has a *writer bit*. A caller computes the new words, sets the bit by a
-//! compare-and-swap from the sequence number that it had read, and stores the words. One last store
-//! clears the bit and advances the number. If another caller was faster, the words are dropped.
+//! The sequence number also has a *writer bit*. A caller computes the new words, sets the bit with
+//! a compare-and-swap from the sequence number that it had read, and stores the words. One last
+//! store clears the bit and advances the number. If another caller was faster, the words are
+//! dropped.
 //!
 //! No other caller takes the bit from its holder, because the holder might only be stopped. If the
 //! holder does not exist any more, as in the child of a fork by another thread, the other callers

@@ -3,8 +3,8 @@
 //! A segment covers the ticks from `start` to `start + span`, and no others. So the time of a tick
 //! is the same for every thread, whenever the segment was published. Consecutive segments join
 //! without a step: together they are one function that never falls. An error is removed by the next
-//! segment's rate, because a step back would break the order, and a step forward could be a sample
-//! that an interrupt made late.
+//! segment's rate, because a step back would break the order, and a step forward could come from a
+//! sample that an interrupt made late.
 //!
 //! A segment takes 8 to 16 ms, because a sample's error of some nanoseconds is then below 1 ppm of
 //! the segment, and making a segment costs less than 0.01 % of the time. Longer segments would

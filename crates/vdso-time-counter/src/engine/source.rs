@@ -55,7 +55,8 @@ impl Keeper {
     /// Checks that the vDSO reads the counter, given the cost of its read of `CLOCK_MONOTONIC`.
     ///
     /// The clock source keeps its name if the hypervisor takes back the stable bit. Only the time
-    /// of a read shows it, so there the counter is unavailable when in doubt.
+    /// of a read shows this, so under such a clock source the counter is unavailable if the
+    /// measurement is inconclusive.
     pub(crate) fn check_cost(self, cost: ReadCost) -> Result<(), Unavailable> {
         match cost {
             ReadCost::SystemCall => Err(Unavailable::SlowVdso),

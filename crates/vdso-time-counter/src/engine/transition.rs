@@ -522,8 +522,8 @@ impl Beginning {
     }
 }
 
-/// Returns the span of a segment that removes an error. A short one limits the error after the next
-/// change of the rate, but must be long enough to remove this one.
+/// Returns the span of a segment that removes an error. A short segment limits the error after the
+/// next change of the rate, but it must be long enough to remove this error.
 fn span(error: i64, rate: Rate, is_unsteady: bool) -> u64 {
     let longest = segment::span(rate);
     let mut span = longest;

@@ -106,7 +106,8 @@ impl Code for Image {
 }
 
 /// Returns the tables that gcc writes: a shared part, and for each function its address, its length
-/// and the size of its frame, which it makes after so many instructions and removes after so many more.
+/// and the size of its frame, which it makes after so many instructions and removes after so many
+/// more.
 fn tables() -> Vec<u8> {
     let mut bytes = vec![
         16, 0, 0, 0, 0, 0, 0, 0, 1, b'z', b'R', 0, 4, 0x78, 30, 1, 0x1b, 0x0c, 31, 0,
