@@ -108,8 +108,8 @@ reasons! {
     /// The kernel derives its time from another clock source: see its `current_clocksource`. The
     /// clock asks again after 10 s.
     ClockSource: "the kernel's clock source is not the counter",
-    /// The name of the kernel's clock source cannot be read: /sys is not mounted, or a sandbox denies
-    /// it. The clock tries again after a second.
+    /// The name of the kernel's clock source cannot be read: /sys is not mounted, or a sandbox
+    /// denies it. The clock tries again after a second.
     ClockSourceUnknown: "the name of the kernel's clock source cannot be read",
     /// The counter's rate depends on the CPU's frequency (CPUID 0x80000007: not invariant). Under
     /// `kvm-clock` it can still be used after [`trust_hypervisor`](crate::trust_hypervisor).
