@@ -410,7 +410,7 @@ fn each_flaw_is_refused_or_costs_only_what_it_corrupts() {
     corrupt(
         &versioned(),
         Refused(Versions),
-        "a definition after that of index 0",
+        "a definition after the one of index 0",
         |built| {
             built
                 .set("verdef[0].vd_flags", 0)

@@ -71,7 +71,7 @@ fn threads_race_for_the_first_call_in_a_storm_of_signals() {
     });
 }
 
-/// Probes by a system call that could block signals.
+/// Probes with a system call that could block signals.
 #[test]
 fn a_first_call_blocks_no_signal() {
     child::forked(|| {

@@ -42,7 +42,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The end of a segment by a counter four times as slow; and two calibrations, one of them
+/// The end of a segment on a counter that is four times as slow; and two calibrations, one of them
 /// corrupted.
 const OLD_SEGMENT: u128 = 4 * SEGMENT;
 const SETTLED: u128 = OLD_SEGMENT + SEGMENT + 2 * CALIBRATION;

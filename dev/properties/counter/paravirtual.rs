@@ -44,7 +44,7 @@ fn a_step_is_not_taken_for_a_change_of_the_rate() {
                     let is_near = time + most >= before && time <= world.kernel() + most;
                     assert!(
                         is_near || before < is_removed,
-                        "{before} {time} by the vDSO"
+                        "{before} {time} from the vDSO"
                     );
                 }
                 world.pass(30 * MICRO + u128::from(world.random(30)) * MICRO);

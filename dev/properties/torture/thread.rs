@@ -14,7 +14,7 @@ pub(crate) enum ClockSource {
     Counter,
     /// `kvm-clock`: the TSC with a scale and an offset that the hypervisor keeps right.
     Kvm,
-    /// A timer that is read by a system call, because the counters do not agree.
+    /// A timer that is read through a system call, because the counters do not agree.
     Hpet,
 }
 

@@ -349,7 +349,7 @@ fn is_emulated(read: impl Fn(&str) -> Option<String>) -> bool {
     mode == Err(Errno::EINVAL) && status.lines().any(|line| line.starts_with("Seccomp:"))
 }
 
-/// Returns whether reading the CPU's counter ends this process: the parent called
+/// Returns whether a read of the CPU's counter ends this process: the parent called
 /// prctl(PR_SET_TSC).
 pub(crate) fn is_counter_fatal() -> bool {
     let mut mode = 0;

@@ -198,8 +198,8 @@ impl Arguments {
         !self.no_children && !self.exact && (self.pid.is_some() || self.has_command())
     }
 
-    /// Returns which processes share a row: by default those of one name, but with --pid each has
-    /// its own.
+    /// Returns which processes share a row: by default the processes with the same name, but with
+    /// --pid each process has its own.
     pub(crate) fn grouping(&self) -> GroupBy {
         match self.group_by {
             Some(group_by) => group_by,

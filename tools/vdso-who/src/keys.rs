@@ -10,7 +10,7 @@ use nix::unistd::{getpgrp, tcgetpgrp};
 /// A terminal from which keys are read when they are pressed, without being shown.
 pub(crate) struct Keys {
     input: Stdin,
-    /// What the terminal did before.
+    /// The terminal's earlier settings.
     before: Mutex<Termios>,
 }
 

@@ -354,7 +354,7 @@ impl Processes {
                 unit: OnceCell::new(),
             });
         }
-        // The number may have been that of another process.
+        // The id may have belonged to another process before.
         self.known.remove(&pid);
         if let Some(child) = child {
             *self.of(pid) = child;

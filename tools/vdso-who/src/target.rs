@@ -193,8 +193,8 @@ fn as_shells_do(status: ExitStatus) -> u8 {
 #[allow(unsafe_code, reason = "a program is executed")]
 fn execute_later(mut end: UnixStream, arguments: &[*const libc::c_char], ignored: &[Signal]) -> ! {
     if end.read_exact(&mut [0]).is_ok() {
-        // Rust's programs ignore this signal, others expect it.
-        // SAFETY: the default action is no code of this program.
+        // Rust's programs ignore this signal, others expect it. SAFETY: the default action runs no
+        // code of this program.
         let _ = unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) };
         for caught in ignored {
             // SAFETY: an ignored signal runs no code.

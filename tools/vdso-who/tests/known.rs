@@ -47,7 +47,7 @@ fn seldom() {
 /// A process has four breakpoints, and a child that was forked meanwhile keeps them.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// What a report says about the two functions.
+/// The figures of a report about the two functions.
 struct Known {
     often: u64,
     seldom: u64,

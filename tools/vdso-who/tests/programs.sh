@@ -13,21 +13,21 @@ if [ "${1:-}" = latency ]; then mode=latency; shift; fi
 who=$(realpath "${1:-target/release/vdso-who}")
 seconds=10
 frequency=999
-folder=$(mktemp -d /tmp/vdso-who.XXXXXX)
-chmod 755 "$folder"
+directory=$(mktemp -d /tmp/vdso-who.XXXXXX)
+chmod 755 "$directory"
 started=()
 finish() {
     for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
-    rm -rf "$folder"
+    rm -rf "$directory"
 }
 trap finish EXIT
-cd "$folder"
+cd "$directory"
 mkdir html
 head -c 4096 /dev/zero | tr '\0' x >html/page
 
 # Starts a process, which ends with this script.
 start() {
-    "$@" >>"$folder/log" 2>&1 &
+    "$@" >>"$directory/log" 2>&1 &
     started+=($!)
 }
 
@@ -37,7 +37,7 @@ has() {
     done
 }
 
-# Watches a process with both programs at once, and prints a row.
+# Watches a process with both programs at the same time, and prints a row.
 row() {
     local name=$1 pid=$2
     sleep 2
@@ -51,7 +51,7 @@ row() {
     /usr/bin/python3 - "$name" <<'PYTHON'
 import collections, json, re, sys
 def text(frames):
-    # Without folders and parameters; Go has brackets in a type, too.
+    # Without directories and parameters; Go has brackets in a type as well.
     names = [re.sub(r"(?<=[\w$>])\(.*\)$", "", name.rsplit("/", 1)[-1])[:40] for name in frames[:2]]
     return " in ".join("`%s`" % name for name in names)
 def called(address, frame):
@@ -98,20 +98,20 @@ postgres() {
     as_postgres "$bin/initdb" -D data >>log
     cd pg
     start setpriv --reuid postgres --regid postgres --clear-groups -- \
-        "$bin/postgres" -D "$folder/pg/data" -k "$folder/pg" -c listen_addresses=
+        "$bin/postgres" -D "$directory/pg/data" -k "$directory/pg" -c listen_addresses=
     cd ..
-    until as_postgres psql -qh "$folder/pg" -c '' 2>/dev/null; do sleep 0.2; done
+    until as_postgres psql -qh "$directory/pg" -c '' 2>/dev/null; do sleep 0.2; done
     echo 'EXPLAIN ANALYZE SELECT count(*) FROM generate_series(1, 1000000);' >query
     start setpriv --reuid postgres --regid postgres --clear-groups -- \
-        pgbench -n -h "$folder/pg" -f query -T 60 postgres
+        pgbench -n -h "$directory/pg" -f query -T 60 postgres
     sleep 1
     local backend="SELECT pid FROM pg_stat_activity WHERE query LIKE 'EXPLAIN%'"
     row "postgres $("$bin/postgres" --version | cut -d' ' -f3), EXPLAIN ANALYZE" \
-        "$(as_postgres psql -qAth "$folder/pg" -c "$backend")"
+        "$(as_postgres psql -qAth "$directory/pg" -c "$backend")"
 }
 
 redis() {
-    start redis-server --port 0 --unixsocket "$folder/redis" --save '' --daemonize no
+    start redis-server --port 0 --unixsocket "$directory/redis" --save '' --daemonize no
     redis_pid=${started[-1]}
     sleep 1
 }
@@ -122,13 +122,13 @@ shares() {
     if has psql pgbench setpriv; then postgres; fi
     if has redis-server redis-benchmark; then
         redis
-        start redis-benchmark -s "$folder/redis" -t get -c 20 -n 100000000 -q
+        start redis-benchmark -s "$directory/redis" -t get -c 20 -n 100000000 -q
         row "redis $(redis-server --version | sed 's/.*v=\([^ ]*\).*/\1/'), GET" "$redis_pid"
     fi
     if has nginx ab; then
         printf 'worker_processes 1;\nerror_log log;\npid nginx.pid;\nevents {}\nhttp { access_log access;
-            server { listen 127.0.0.1:18080; root %s/html; } }\n' "$folder" >nginx.conf
-        start nginx -p "$folder" -c nginx.conf -g 'daemon off;'
+            server { listen 127.0.0.1:18080; root %s/html; } }\n' "$directory" >nginx.conf
+        start nginx -p "$directory" -c nginx.conf -g 'daemon off;'
         sleep 1
         local worker
         worker=$(pgrep -P "${started[-1]}")
@@ -136,7 +136,7 @@ shares() {
         row "nginx $(nginx -v 2>&1 | sed 's,.*/,,'), files" "$worker"
     fi
     if has caddy ab; then
-        start env HOME="$folder" caddy file-server --listen 127.0.0.1:18081 --root html --access-log
+        start env HOME="$directory" caddy file-server --listen 127.0.0.1:18081 --root html --access-log
         local caddy=${started[-1]}
         sleep 2
         load http://127.0.0.1:18081/page
@@ -192,8 +192,8 @@ scrape_configs: [{job_name: self, static_configs: [{targets: ["127.0.0.1:18084"]
         echo '<script>const post = () => { const end = performance.now() + 50; let sum = 0;
             while (performance.now() < end) for (let i = 0; i < 100; i++) sum += Math.sqrt(i);
             setTimeout(post) }; post()</script>' >html/loop.html
-        start chromium --headless --no-sandbox --disable-gpu --user-data-dir="$folder/chromium" \
-            --remote-debugging-port=18085 "file://$folder/html/loop.html"
+        start chromium --headless --no-sandbox --disable-gpu --user-data-dir="$directory/chromium" \
+            --remote-debugging-port=18085 "file://$directory/html/loop.html"
         sleep 8
         row "chromium $(chromium --version 2>>log | sed -n 's/^Chromium \([^ ]*\).*/\1/p'), performance.now()" \
             "$(busiest 'chromium.*--type=renderer')"
@@ -204,10 +204,10 @@ scrape_configs: [{job_name: self, static_configs: [{targets: ["127.0.0.1:18084"]
             int main(void) { for (;;) { LARGE_INTEGER now; QueryPerformanceCounter(&now); sum += now.QuadPart;
                 for (int i = 0; i < 100; i++) sum += i; } }' >reads.c
         x86_64-w64-mingw32-gcc -O1 -o reads.exe reads.c
-        start env HOME="$folder" WINEDEBUG=-all WINEPREFIX="$folder/wine" wine "$folder/reads.exe"
+        start env HOME="$directory" WINEDEBUG=-all WINEPREFIX="$directory/wine" wine "$directory/reads.exe"
         sleep 20
         row "$(wine --version 2>>log), QueryPerformanceCounter" "$(busiest reads.exe)"
-        env HOME="$folder" WINEPREFIX="$folder/wine" wineserver -k || true
+        env HOME="$directory" WINEPREFIX="$directory/wine" wineserver -k || true
     fi
 }
 
@@ -216,11 +216,11 @@ busiest() { ps -eo cputimes=,pid=,args= | grep -v grep | grep -- "$1" | sort -n 
 
 mariadb_server() {
     mkdir mariadb && chown mysql mariadb
-    mariadb-install-db --no-defaults --user=mysql --datadir="$folder/mariadb" >>log 2>&1
-    start mariadbd --no-defaults --user=mysql --datadir="$folder/mariadb" --socket="$folder/mariadb/socket" \
+    mariadb-install-db --no-defaults --user=mysql --datadir="$directory/mariadb" >>log 2>&1
+    start mariadbd --no-defaults --user=mysql --datadir="$directory/mariadb" --socket="$directory/mariadb/socket" \
         --skip-networking --skip-grant-tables
     local mariadb=${started[-1]}
-    local client=(mariadb --no-defaults --silent --socket="$folder/mariadb/socket")
+    local client=(mariadb --no-defaults --silent --socket="$directory/mariadb/socket")
     until "${client[@]}" -e 'SELECT 1' >>log 2>&1; do sleep 0.5; done
     start bash -c 'exec "$@" >/dev/null < <(yes "SELECT SYSDATE(6);")' bash "${client[@]}"
     row "MariaDB $(mariadbd --version | sed 's/.*Ver \([0-9.]*\).*/\1/'), SELECT SYSDATE(6)" "$mariadb"
@@ -250,10 +250,10 @@ scripts() {
         row "LuaJIT $(luajit -v | cut -d' ' -f2), ffi" "${started[-1]}"
     fi
     if has erl; then
-        start env HOME="$folder" erl -noshell -eval \
+        start env HOME="$directory" erl -noshell -eval \
             'Loop = fun(Self) -> lists:sum(lists:seq(1, 20)), erlang:monotonic_time(), Self(Self) end, Loop(Loop).'
         sleep 1
-        row "Erlang $(HOME=$folder erl -noshell -eval 'io:put_chars(erlang:system_info(otp_release)), halt().'), erlang:monotonic_time()" \
+        row "Erlang $(HOME=$directory erl -noshell -eval 'io:put_chars(erlang:system_info(otp_release)), halt().'), erlang:monotonic_time()" \
             "$(busiest beam.smp)"
     fi
 }
@@ -262,7 +262,7 @@ scripts() {
 latency() {
     has redis-server redis-benchmark perf
     redis
-    benchmark() { redis-benchmark -s "$folder/redis" -t get -c 2 -n 200000 --csv | sed -n 2p | tr -d '"'; }
+    benchmark() { redis-benchmark -s "$directory/redis" -t get -c 2 -n 200000 --csv | sed -n 2p | tr -d '"'; }
     benchmark >/dev/null
     for _ in 1 2 3 4 5; do
         echo "alone,$(benchmark)"

@@ -1,4 +1,4 @@
-//! What follows from counts and costs.
+//! The conclusions from counts and costs.
 
 use vdso_time::{ClockId, FallbackReason, LocateError};
 

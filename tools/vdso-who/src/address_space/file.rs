@@ -171,7 +171,7 @@ pub(super) struct Ranges<'a> {
     read: Cell<u64>,
 }
 
-/// What `object` makes of them.
+/// An ELF file that `object` parses from these ranges.
 pub(super) type Elf<'a> = object::File<'a, &'a Ranges<'a>>;
 
 /// Names are read from such blocks and the next one.

@@ -105,7 +105,7 @@ impl Default for Files {
 /// The mappings of a process.
 pub(super) struct Mapped {
     pid: u32,
-    /// One that lives, which may not be the main thread.
+    /// A thread that still lives, which might not be the main thread.
     thread: u32,
     /// Sorted.
     pub(super) mappings: Vec<Mapping>,

@@ -170,9 +170,9 @@ impl AddressSpace {
         names.map(|(_, frame)| frame.function.clone()).collect()
     }
 
-    /// Returns the program's function that reads the clock, and its callers: `depth` functions. `wrappers.txt` names
-    /// the functions that are on the way. A script's function takes the place of the interpreter's
-    /// functions that run it, if a perf map names it.
+    /// Returns the program's function that reads the clock, and its callers: `depth` functions.
+    /// `wrappers.txt` names the functions that are on the way. A script's function takes the place
+    /// of the interpreter's functions that run it, if a perf map names it.
     pub(crate) fn caller(&mut self, chain: &[u64], depth: usize) -> Caller {
         let mut clock = None;
         let mut frames = Vec::new();

@@ -74,7 +74,7 @@ pub(super) fn open(pid: u32, thread: u32) -> Opened {
 #[derive(Default)]
 pub(super) struct PerfMap {
     file: Option<MapFile>,
-    /// The bytes of the file that were read, and those of all its versions.
+    /// The bytes of the file that were read, and the bytes of all its versions.
     read: u64,
     read_of_all: u64,
     /// The last of these bytes. If the file has other bytes there, it was written again.
@@ -207,7 +207,7 @@ impl PerfMap {
     }
 }
 
-/// Returns a chunk without its last line, which may not be complete. A line that fills a chunk has
+/// Returns a chunk without its last line, which might be incomplete. A line that fills a chunk has
 /// no name that is shown.
 fn whole_lines(chunk: &[u8]) -> &[u8] {
     match chunk.iter().rposition(|byte| *byte == b'\n') {

@@ -79,7 +79,7 @@ impl Followed {
             return true;
         }
         let is_watched = self.with_children && self.has(parent);
-        // The number may have been that of another process.
+        // The id may have belonged to another process before.
         self.others.remove(&pid);
         self.pids.remove(&pid);
         if is_watched {

@@ -15,7 +15,7 @@ use crate::screen::Observer;
 use crate::target::Target;
 use crate::{breakpoints, mapping, proc};
 
-/// How long the buffers may fill; those of counted reads a tenth of it.
+/// How long the buffers may fill. With counted reads, it is a tenth of this.
 pub(super) const TICK: Duration = Duration::from_millis(20);
 
 /// How often CPUs that came are looked for.
@@ -207,7 +207,8 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         self.events.follow_cpus(&plan);
     }
 
-    /// Sends the name and the mappings of a process that runs. Those of a descendant may be hidden.
+    /// Sends the name and the mappings of a process that runs. The mappings of a descendant may be
+    /// hidden.
     fn introduce(&self, pid: u32) -> Result<()> {
         self.counter.send(Event::Named(pid, proc::name(pid), true));
         match mapping::of_process(pid) {
@@ -225,7 +226,7 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
     fn is_over(&mut self, clock: &Clock, now: Instant) -> bool {
         let seconds = (now - clock.start).as_secs_f64();
         let is_interrupted = self.observer.is_over(&self.counter.progress, seconds);
-        // The host has always a time, and reading it takes long if there are many CPUs.
+        // The host always has a time, and reading it takes long if there are many CPUs.
         let has_time = self.arguments.all || self.read_time();
         let has_ended = match &self.target {
             Some(target) => target.has_ended(),

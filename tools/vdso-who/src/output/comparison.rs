@@ -10,7 +10,7 @@ pub(super) const TITLE: &str = "  before     +-     now     +-   change  ";
 const MOST_PROCESSES: usize = 20;
 const MOST_CALLERS: usize = 10;
 
-/// Returns the sentence about all that was watched.
+/// Returns the sentence about all watched processes.
 pub(super) fn verdict(comparison: &Comparison) -> String {
     let whole = &comparison.whole;
     let (Some(before), Some(error)) = (whole.before_percent, whole.before_percent_error) else {
@@ -28,12 +28,12 @@ pub(super) fn verdict(comparison: &Comparison) -> String {
     }
 }
 
-/// Returns what the columns mean.
+/// Explains the columns.
 pub(super) fn figures(report: &Report, comparison: &Comparison) -> String {
     let mut note = format!(
         "{} samples, {:.2} s of CPU time in {:.1} s. `before`, `now`: share of the CPU time of the processes of that \
          name; `+-`: 95 % confidence interval; `change`: percentage points, or `~` if both errors together can \
-         explain the difference; `-`: not known, because a report does not have the process or its share.",
+         explain the difference; `-`: unknown, because one report does not have the process or its share.",
         report.samples, report.cpu_seconds, report.seconds
     );
     if !comparison.is_same_measure {

@@ -12,7 +12,7 @@ use super::Report;
 use super::figures::{error, share};
 use crate::error::{Error, Result};
 
-/// What a comparison needs of a report of `--json`.
+/// The part of a `--json` report that a comparison needs.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Shares {
     format: u32,
@@ -23,7 +23,7 @@ pub(crate) struct Shares {
     processes: Vec<ProcessAmounts>,
 }
 
-/// The samples of processes, and those of them in clock reads.
+/// The samples of processes, and how many of these are in clock reads.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 struct Amounts {
     samples: u64,
@@ -105,8 +105,8 @@ struct Percent {
 struct Merged {
     samples: u64,
     records: u64,
-    /// The samples for which the errors allow beyond chance, such as those of system calls that are
-    /// not known. None if no share is known.
+    /// The samples for which the errors allow beyond chance, such as samples in system calls that
+    /// are not known. None if no share is known.
     unknown: Option<f64>,
     callers: BTreeMap<Caller, u64>,
 }

@@ -35,7 +35,7 @@ fn watch(path: &Path, option: &str, rounds: u64, seconds: u64) -> Option<Value> 
     report(command.arg(path).args(numbers).output()).map(|(_, report)| report)
 }
 
-/// Returns the records of each of the two functions, and those of others.
+/// Returns the records of each of the two functions, and the records of others.
 fn records(report: &Value, (name, _, flags, source, after): Recipe) -> [u64; 3] {
     let has_lines = flags.contains("-g") && !after.contains("gnu_debugdata") || (name == "Go");
     let mut records = [0; 3];
@@ -134,7 +134,7 @@ fn counts_are_within_1_percent_and_sampled_shares_within_10() {
                 near(often, expected[0]) && near(seldom, expected[1]),
                 "{name}: {expected:?} {report:#}"
             );
-            // The start of a program reads the clock, too.
+            // The start of a program reads the clock as well.
             assert!(others < ROUNDS * clocks, "{name}: {report:#}");
             let trap = report["trap_ns"].as_f64().unwrap() / 1e3;
             counted = format!(
@@ -409,8 +409,8 @@ echo "\$@" >>"$P.path/log"
 END
 chmod +x "$P.path/debuginfod-find""#;
 
-/// Uses a fake server, whose address is the path of the debug file. Without the flag nobody asks
-/// it.
+/// Uses a fake server, whose address is the path of the debug file. Without the flag, vdso-who does
+/// not ask it.
 #[test]
 fn a_debuginfod_server_is_asked_with_the_flag_only_and_its_failure_is_no_error() {
     let flags = "-O2 -g -Wl,--build-id=0x0123456789abcdef";
@@ -618,7 +618,7 @@ fn a_process_with_10000_threads_is_watched() {
     }
 }
 
-/// Copies of a program and of this, because the folder of these may be closed for other users.
+/// Copies of a program and of this, because the directory of these may be closed for other users.
 struct Copies(PathBuf);
 
 impl Copies {
@@ -630,12 +630,12 @@ impl Copies {
         // For another user std calls execvp(3): a shell reads what the kernel cannot start.
         started(who(&["--version"]).output())?;
         let name = path.file_name()?.to_str()?;
-        let folder = PathBuf::from(format!("/tmp/vdso-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let directory = PathBuf::from(format!("/tmp/vdso-{name}-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
         for (from, name) in [(Path::new(PROGRAM), "who"), (path, "program")] {
-            command::write(&folder.join(name), fs::read(from).unwrap()).unwrap();
+            command::write(&directory.join(name), fs::read(from).unwrap()).unwrap();
         }
-        Some(Self(folder))
+        Some(Self(directory))
     }
 
     /// Watches the program as a user without rights.
@@ -717,8 +717,8 @@ fn without_rights_a_program_whose_file_was_replaced_keeps_its_names() {
     );
 }
 
-/// Watches as a user who may not watch all processes. A traced program would not get the rights of
-/// its file.
+/// Watches as a user who is not allowed to watch all processes. A traced program would not get the
+/// rights of its file.
 #[test]
 fn a_setuid_command_keeps_its_rights() {
     const ID: &str = "/usr/bin/id";

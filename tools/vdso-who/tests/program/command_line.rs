@@ -1,4 +1,4 @@
-//! What the program prints, where, and its exit status.
+//! The output of the program, its destination, and the exit status.
 
 use std::fs;
 use std::io;
@@ -158,7 +158,7 @@ fn what_is_missing_is_named() {
 }
 
 /// Runs without /proc, which has the CPU time to compare the samples with, and where this program's
-/// number in /proc is that of another process.
+/// number in /proc belongs to another process.
 #[test]
 fn a_proc_that_is_missing_or_of_another_pid_namespace_is_refused() {
     const UNMOUNT: &str = "while umount -l /proc 2>/dev/null; do :; done; exec \"$@\"";

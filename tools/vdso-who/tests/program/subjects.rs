@@ -1,4 +1,4 @@
-//! What is watched: a command and its children, a process, a cgroup, the host.
+//! The processes that are watched: a command and its children, a process, a cgroup, the host.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -61,7 +61,7 @@ fn a_child_of_the_command_is_named() {
     );
 }
 
-/// Watches with --interval, too: each table has the reads since the last one.
+/// Also watches with --interval: each table has the reads since the last one.
 #[test]
 fn all_processes_are_watched_as_one_and_named() {
     let Some(_reader) = Reader::start() else {
@@ -325,9 +325,9 @@ impl Cgroup {
         let unified = mounts
             .find(|fields| fields[2] == "cgroup2")
             .ok_or(io::ErrorKind::NotFound)?;
-        let folder = Path::new(unified[1]).join(format!("vdso-who-{}", std::process::id()));
-        fs::create_dir(&folder)?;
-        Ok(Self(folder))
+        let directory = Path::new(unified[1]).join(format!("vdso-who-{}", std::process::id()));
+        fs::create_dir(&directory)?;
+        Ok(Self(directory))
     }
 }
 
@@ -342,7 +342,7 @@ impl Drop for Cgroup {
     }
 }
 
-/// Runs a reader outside of the cgroup, too, which is not in the report. Then removes the cgroup,
+/// Also runs a reader outside of the cgroup, which is not in the report. Then removes the cgroup,
 /// as systemd does for a service that it stops.
 #[test]
 fn a_cgroup_has_its_processes_only_and_ends_the_measurement_when_it_is_removed() {
@@ -356,8 +356,8 @@ fn a_cgroup_has_its_processes_only_and_ends_the_measurement_when_it_is_removed()
     if let Err(error) = fs::write(cgroup.0.join("cgroup.procs"), reader.0.id().to_string()) {
         return not_run_here(error);
     }
-    let folder = cgroup.0.to_str().unwrap();
-    let output = who(&["--cgroup", folder, "--duration=2", "--json"]).output();
+    let directory = cgroup.0.to_str().unwrap();
+    let output = who(&["--cgroup", directory, "--duration=2", "--json"]).output();
     let Some((_, json)) = report(output) else {
         return;
     };
@@ -369,10 +369,15 @@ fn a_cgroup_has_its_processes_only_and_ends_the_measurement_when_it_is_removed()
         .collect();
     assert_eq!(
         (json["name"].as_str(), pids),
-        (Some(folder), vec![&Value::from(reader.0.id())]),
+        (Some(directory), vec![&Value::from(reader.0.id())]),
         "{json:#}"
     );
-    let Some(child) = measuring(&mut who(&["--cgroup", folder, "--duration=60", "--json"])) else {
+    let Some(child) = measuring(&mut who(&[
+        "--cgroup",
+        directory,
+        "--duration=60",
+        "--json",
+    ])) else {
         return;
     };
     let used = || {

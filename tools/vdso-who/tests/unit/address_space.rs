@@ -70,7 +70,7 @@ fn the_functions_of_a_process_that_ended_have_names_until_others_take_their_plac
         return not_run_here("/proc shows the mappings of an emulator");
     }
     assert!(space.functions(function + 1)[0].ends_with("getppid"));
-    // Its number may be that of another process now, which has no file there.
+    // Its id may belong to another process now, which has no file there.
     let page = function & !0xfff;
     let (path, file) = ("".into(), FileId::default());
     space.map(Mapping {

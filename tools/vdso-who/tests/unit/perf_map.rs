@@ -79,7 +79,7 @@ fn a_perf_map_is_read_as_it_grows_and_its_last_line_wins() {
             );
         }
     }
-    // What has no name is looked for at once.
+    // An address without a name is looked up immediately.
     fs::OpenOptions::new()
         .append(true)
         .open(&path)

@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use crate::tally::{Message, count, of_folded};
 use crate::text::{COLUMNS, estimate, shortened};
 
-/// Returns the samples of processes, and those of them in reads.
+/// Returns the samples of processes, and how many of these are in reads.
 fn found(processes: &[(u32, u64, u64)]) -> Findings {
     let mut found = Findings {
         has_vdso: true,
@@ -247,7 +247,7 @@ fn a_share_is_refused_only_without_rights_or_samples() {
         // The kernel counted no tick of a process that did little.
         (false, 9, 0.0, 0, Some("spends 0.00 % +-29.9 %")),
         (false, 20, 0.0, 0, None),
-        // Five samples in the place of ten can be chance.
+        // Five samples instead of ten can be chance.
         (false, 10, 0.04, 0, Some("spends 10.0 % +-30.")),
     ] {
         let options = arguments("--pid=1");
