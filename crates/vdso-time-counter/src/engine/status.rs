@@ -20,7 +20,7 @@ pub struct State {
     /// few parts per billion. `None` while the counter is not used. Where `Ticks` are nanoseconds,
     /// it is 1,000,000,000.
     pub frequency: Option<u64>,
-    /// What the clock has done so far.
+    /// The counts of what the clock has done so far.
     pub statistics: Statistics,
 }
 
