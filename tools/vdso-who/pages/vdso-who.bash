@@ -24,17 +24,17 @@ _vdso__who() {
     case "${cmd}" in
         vdso__who)
             opts="-p -a -i -d -r -F -o -f -h -V --pid --cgroup --all --no-children --group-by --depth --interval --duration --rate --frequency --exact --debuginfod --folded --json --compare --output --generate --follow-forks --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
+            if [[ ${cur} == -* ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --pid)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "$(cd /proc && echo [0-9]*)" -- "${cur}"))
                     return 0
                     ;;
                 -p)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=($(compgen -W "$(cd /proc && echo [0-9]*)" -- "${cur}"))
                     return 0
                     ;;
                 --cgroup)
@@ -101,7 +101,12 @@ _vdso__who() {
                     COMPREPLY=()
                     ;;
             esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            if [[ ${COMP_CWORD} -eq 1 ]] ; then
+                opts=top
+            else
+                opts=""
+            fi
+            COMPREPLY=( $(compgen -c -f -W "${opts}" -- "${cur}") )
             return 0
             ;;
     esac

@@ -15,8 +15,8 @@ _vdso-who() {
 
     local context curcontext="$curcontext" state line
     _arguments "${_arguments_options[@]}" : \
-'-p+[Watch this process and its descendants]:PID:_default' \
-'--pid=[Watch this process and its descendants]:PID:_default' \
+'-p+[Watch this process and its descendants]:PID:_pids' \
+'--pid=[Watch this process and its descendants]:PID:_pids' \
 '--cgroup=[Watch the processes of this cgroup, a directory of /sys/fs/cgroup]:DIRECTORY:_files' \
 '--group-by=[Which processes share a row \[default\: those with the same name, but with --pid each process has its own row\]]:WHAT:((thread\:"None\: each thread has its own row"
 process\:"None\: each process has its own row"
@@ -48,8 +48,16 @@ unit\:"Processes of the same systemd unit, container or pod"))' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '-V[Print version]' \
 '--version[Print version]' \
-'*::command -- Run this command, and watch it and its descendants:_default' \
+'(-)1:command:_vdso-who_subjects' \
+'*::arguments:_normal' \
 && ret=0
+}
+
+(( $+functions[_vdso-who_subjects] )) ||
+_vdso-who_subjects() {
+    _alternative \
+        'commands:command:_command_names -e' \
+        'modes:mode:((top\:"Watch all processes, each second"))'
 }
 
 (( $+functions[_vdso-who_commands] )) ||
