@@ -182,8 +182,8 @@ fn slow_table(samples: &Samples) -> Table {
     table
 }
 
-/// Returns what a traced site adds to the bare call: in nanoseconds, and in empty calls of a loop,
-/// as the published figure of another machine is measured.
+/// Returns the overhead of a traced site over the bare call: in nanoseconds, and in empty calls of
+/// a loop, which is the unit of the published figure from another machine.
 fn trace_table(samples: &Samples) -> Table {
     let mut table = Table::new(
         "trace",

@@ -206,7 +206,8 @@ fn directory() -> PathBuf {
     workspace::target().join("unpacked")
 }
 
-/// Packs all packages as `cargo publish` does, and unpacks them. The functions above compile them.
+/// Packs all packages as `cargo publish` does, and unpacks them, so that the functions above can
+/// compile them.
 fn unpack(names: &[String]) -> Result<()> {
     let sh = workspace::shell()?;
     let publish = workspace::target().join("publish");

@@ -54,7 +54,7 @@ pub(crate) fn command(name: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// Returns cargo for a machine, with what the tests of this repository need there.
+/// Returns cargo for a machine, with the variables that the tests of this repository need there.
 pub(crate) fn on(machine: &str) -> Result<Command> {
     let mut command = command("on")?;
     command.arg(machine);

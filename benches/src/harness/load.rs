@@ -74,7 +74,7 @@ impl Load {
         let all = numbers(self.machine.lines().next()?);
         let [program, nice, system, idle, wait, interrupts, soft, stolen] = *all.first_chunk()?;
         let used = program + nice + system + interrupts + soft;
-        // The name of the program precedes it, and can contain spaces and numbers.
+        // The program's name precedes these fields, and can contain spaces and numbers.
         let (_, after_name) = self.process.rsplit_once(')')?;
         let own = numbers(after_name);
         Some(Ticks {

@@ -95,8 +95,8 @@ pub(crate) fn usage(error: &clap::Error) -> String {
 
 /// Returns JSON in which a terminal finds no control characters.
 ///
-/// serde_json escapes those below U+0020 only, and a terminal obeys U+009B as well. The others can
-/// be in strings only, where an escape means the same.
+/// serde_json escapes those below U+0020 only, and a terminal obeys U+009B as well. The other
+/// control characters can occur only inside strings, where an escape means the same.
 pub(crate) fn escaped(json: &str) -> String {
     let escaped = |letter: char| match letter {
         '\u{7f}'..='\u{9f}' => format!("\\u{:04x}", u32::from(letter)),

@@ -159,8 +159,8 @@ impl Caller {
     }
 
     /// Calls each function on the CPU to which the thread was moved, and adds the calls that
-    /// entered the kernel. Returns whether that CPU is busy, so that some calls were made on
-    /// another one.
+    /// entered the kernel. Returns whether that CPU was busy. If it was, some calls were made on
+    /// another CPU.
     fn call_all(
         &self,
         entered: &mut [u32],

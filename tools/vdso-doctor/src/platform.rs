@@ -77,7 +77,7 @@ impl Reader {
 /// The clock sources of the architectures with a table.
 pub(crate) const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
     ("tsc", Reader::Vdso, "the CPU's time-stamp counter"),
-    // Not `Vdso`, because no one should choose it: the kernel drops it when it has `tsc`.
+    // Not `Vdso`, because it should never be recommended: the kernel drops it when it has `tsc`.
     (
         "tsc-early",
         Reader::VdsoIfStable,

@@ -273,8 +273,8 @@ fn hexadecimal(bytes: &[u8]) -> String {
     digits.collect()
 }
 
-/// Returns the image as a file with sections, unless it has so many that a search takes long: it
-/// may read the whole image for each.
+/// Returns the image as a file with sections. Returns `None` if there are so many that a search
+/// would take long, because it may read the whole image for each section.
 fn with_few_sections(bytes: &[u8]) -> Option<object::File<'_>> {
     let file = object::File::parse(bytes).ok()?;
     if file.sections().count() > MOST_SECTIONS {

@@ -79,7 +79,7 @@ impl<'a> Facts<'a> {
                      Meanwhile, {meanwhile}."
                 )
             }
-            // A cause that a later version of vdso-time adds brings its own words.
+            // A later version of vdso-time may add causes. They bring their own words.
             _ => format!("{call}: {cause}"),
         }
     }

@@ -221,7 +221,8 @@ impl Archive {
         Ok(None)
     }
 
-    /// Runs apt-get, again after each pause while the mirror fails. The inner error is apt's.
+    /// Runs apt-get. If the mirror fails, waits and tries again, once for each pause. The inner
+    /// error is apt's.
     fn fetch(&self, words: &[&str]) -> Result<Result<(), String>> {
         let mut pauses = self.pauses.iter();
         loop {
@@ -364,7 +365,7 @@ fn configuration(
     let inherited = inherited.join("\n");
     // Passwords for mirrors and trusted keys stay where they are. The machine's hooks, pins and
     // other sources do not apply. apt's user `_apt` cannot always read our directory, so apt keeps
-    // root's rights.
+    // root's privileges.
     Ok(format!(
         r#"Dir::Etc::main "/dev/null";
 Dir::Etc::parts "/dev/null";

@@ -166,7 +166,7 @@ impl Setup {
     }
 }
 
-/// Returns how QEMU runs a program in user mode, with the target's shared libraries.
+/// Returns QEMU's command line for a program in user mode, with the target's shared libraries.
 fn user_plan(arch: &Arch, libraries: Option<PathBuf>) -> Result<Plan> {
     let mut plan = Plan::default();
     plan.qemu

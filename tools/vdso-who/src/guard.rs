@@ -24,8 +24,8 @@ use crate::{mapping, proc};
 
 pub(crate) struct Guard {
     pub(crate) waiter: JoinHandle<Result<ExitStatus, Errno>>,
-    /// A message says that the command executed a program, which runs when the message is dropped.
-    /// None when the measurement is over.
+    /// Sends a message when the command has executed a program. The program runs once the message
+    /// is dropped. `None` when the measurement is over.
     pub(crate) executed: Option<Receiver<SyncSender<()>>>,
     /// The signals that were swallowed.
     pub(crate) swallowed: Arc<AtomicU64>,

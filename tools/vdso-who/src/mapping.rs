@@ -60,7 +60,8 @@ pub(crate) fn of_process(pid: u32) -> Result<Vec<Mapping>> {
     Ok(maps.lines().filter_map(parsed).collect())
 }
 
-/// Finds the vDSO in /proc/PID/maps. The auxiliary vector only has the address that it had first.
+/// Finds the vDSO in /proc/PID/maps. The auxiliary vector has only its first address, and a program
+/// can move it.
 pub(crate) fn vdso(maps: &str) -> Option<Range<u64>> {
     let mut mappings = maps.lines().filter_map(parsed);
     let vdso = mappings.find(Mapping::is_vdso)?;

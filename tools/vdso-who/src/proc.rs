@@ -148,7 +148,7 @@ pub(crate) fn explain(pid: u32, error: &io::Error) -> Error {
     text.into()
 }
 
-/// Returns the name of the user to whom a process belongs, or the number.
+/// Returns the name of the user who owns a process, or the user id.
 pub(crate) fn owner(pid: u32) -> String {
     let users = status(pid, "Uid").unwrap_or_default();
     // The real user, the effective one, and others.

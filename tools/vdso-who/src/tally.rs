@@ -532,7 +532,7 @@ impl Findings {
     }
 }
 
-/// Returns the count of a key, or the count of the others if no more keys may be kept.
+/// Returns the count of a key. If no more keys may be kept, returns the count of all others.
 fn entry<K: Eq + Hash, C: Default>(
     counts: &mut HashMap<K, C>,
     key: K,

@@ -19,7 +19,7 @@ use crate::error::{Error, Result, ended, not_started};
 use crate::guard::{Guard, wait_for};
 use crate::proc;
 
-/// The process that is watched. A command that did not start to run is killed with this.
+/// The process that is watched. Dropping this kills a command that has not started to run.
 pub(crate) struct Target {
     pub(crate) pid: u32,
     /// The program of a command, which this program started.

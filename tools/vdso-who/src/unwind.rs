@@ -133,8 +133,9 @@ struct Walk<'a, C> {
     rules: &'a mut HashMap<u64, Rule>,
 }
 
-/// A function below that returns registers returns none if it does not find the caller, for example
-/// because the copy of the stack ends before. If there is no caller, the program counter is 0.
+/// The functions below return the caller's registers, or `None` if they do not find the caller, for
+/// example because the copy of the stack ends before it. If there is no caller, the program counter
+/// is 0.
 impl<C: Code> Walk<'_, C> {
     /// Reads a word of the stack.
     fn read(&self, address: u64) -> Option<u64> {

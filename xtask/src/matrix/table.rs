@@ -31,7 +31,7 @@ pub(super) fn show(rows: &[Row], write: bool) -> Result<()> {
     Ok(routes.show(write, &names)?)
 }
 
-/// Puts the name in backticks, without which a page shows `aarch64@5.10` as an address of mail.
+/// Puts the name in backticks, because otherwise a page shows `aarch64@5.10` as an e-mail address.
 pub(crate) fn quoted(name: &str) -> String {
     format!("`{name}`")
 }

@@ -217,7 +217,7 @@ impl<'a, Ended: FnMut(&Program, u8)> Progress<'a, Ended> {
         }
     }
 
-    /// Returns the program that runs, with its tests that run, if they are known.
+    /// Returns the program that runs and, if they are known, its tests that run.
     fn what_runs(&self) -> String {
         let program = self.program();
         let names = self.tests.running();

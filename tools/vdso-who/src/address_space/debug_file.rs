@@ -27,9 +27,10 @@ const DECODER: u32 = 1 << 17;
 /// The program that asks debuginfod servers.
 const DEBUGINFOD: &str = "debuginfod-find";
 
-/// Finds the debug file of a file without `.debug_info`: by its build id, by its link, inside it,
-/// or on a debuginfod server. `find` opens a file; `path` is where the file itself is. Without
-/// `downloads` no server is asked. The vDSO and libc have none: their functions are skipped.
+/// Finds the debug file of a file without `.debug_info`: through its build id, through its debug
+/// link, inside the file, or on a debuginfod server. `find` opens a file, and `path` is the file's
+/// own path. Without `downloads` no server is asked. For the vDSO and libc nothing is searched,
+/// because their functions are skipped.
 pub(super) fn of(
     file: &Elf<'_>,
     path: &Path,
@@ -94,7 +95,7 @@ impl BuildId {
         digits.concat()
     }
 
-    /// Returns where a distribution has the debug file.
+    /// Returns the path at which a distribution installs the debug file.
     fn path(&self) -> PathBuf {
         let digits = self.digits();
         let (first, rest) = digits.split_at(2);

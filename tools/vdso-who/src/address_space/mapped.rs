@@ -19,8 +19,8 @@ use crate::proc;
 use crate::progress::Progress;
 use crate::unwind::{Code, Function};
 
-/// The files that are kept open: so many, or an eighth of the limit of open files. Each can have a
-/// debug file.
+/// The number of files that are kept open, unless an eighth of the limit of open files is less.
+/// Each can have a debug file.
 const MOST_FILES: usize = 256;
 
 /// The file that has the memory of the programs in a sandbox of gVisor.

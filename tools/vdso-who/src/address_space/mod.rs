@@ -171,8 +171,8 @@ impl AddressSpace {
     }
 
     /// Returns the program's function that reads the clock, and its callers: `depth` functions.
-    /// `wrappers.txt` names the functions that are on the way. A script's function takes the place
-    /// of the interpreter's functions that run it, if a perf map names it.
+    /// `wrappers.txt` names the functions that are on the way. If a perf map names a script's
+    /// function, that function replaces the interpreter's functions that run it.
     pub(crate) fn caller(&mut self, chain: &[u64], depth: usize) -> Caller {
         let mut clock = None;
         let mut frames = Vec::new();
@@ -255,7 +255,7 @@ impl AddressSpace {
     }
 
     /// Returns the name of code without a file: just-in-time compiled code if there is a perf map,
-    /// or a JVM. Without one it can also be code that the program moved, as `node
+    /// or a JVM. Without a perf map, it can also be code that the program has moved, as `node
     /// --use-largepages`, BOLT and ClickHouse do.
     fn compiled(&mut self, address: u64, module: &str) -> Frame {
         let mapped = &self.mapped;

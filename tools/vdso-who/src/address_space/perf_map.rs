@@ -207,8 +207,8 @@ impl PerfMap {
     }
 }
 
-/// Returns a chunk without its last line, which might be incomplete. A line that fills a chunk has
-/// no name that is shown.
+/// Returns a chunk without its last line, which might be incomplete. A line that fills a whole
+/// chunk is too long, so its name is not shown.
 fn whole_lines(chunk: &[u8]) -> &[u8] {
     match chunk.iter().rposition(|byte| *byte == b'\n') {
         Some(end) => &chunk[..=end],

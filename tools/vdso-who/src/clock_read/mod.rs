@@ -51,7 +51,7 @@ pub(crate) struct ClockRead {
 pub(crate) enum Activity {
     Reading(ClockRead),
     Other,
-    /// It was in a system call that is not known, or in a process that cannot be read.
+    /// It was in an unknown system call, or in a process that cannot be read.
     Unknown,
 }
 

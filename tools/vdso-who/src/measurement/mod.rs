@@ -26,7 +26,7 @@ use watch::Watch;
 /// Four times the memory that names may take, to allow for memory that is not counted there.
 const MOST_MEMORY: u64 = 8 << 30;
 
-/// The files that must be possible in addition to the events' files: /proc, debug files, and the
+/// The number of files that must remain available besides the events: /proc, debug files, and the
 /// files of [`Files`](crate::address_space::Files).
 const SPARE_FILES: usize = 24;
 
@@ -142,8 +142,8 @@ fn open_cgroup(path: &Path) -> Result<File> {
     .into())
 }
 
-/// Returns the CPU time of a cgroup, which only version 2 has in this file. One that was removed
-/// has none, even if another one has its path.
+/// Returns the CPU time of a cgroup. Only cgroup v2 has this file. A cgroup that was removed has no
+/// CPU time, even if a new one has its path.
 fn cgroup_time(directory: &File) -> Option<Duration> {
     let path = format!("/proc/self/fd/{}/cpu.stat", directory.as_raw_fd());
     let stat = fs::read_to_string(path).ok()?;
