@@ -150,8 +150,8 @@ mod tests {
         assert_eq!(sections, SECTIONS);
     }
 
-    /// Completes words of a command line as bash does. Without a path, its own commands are all that
-    /// there are, so that `top` is not the program of this name.
+    /// Completes words of a command line as bash does. Without a path, its own commands are all
+    /// that there are, so that `top` is not the program of this name.
     #[test]
     fn bash_completes_top_commands_and_process_ids() {
         const SCRIPT: &str = "PATH=\neval \"$1\"\nshift\nCOMP_WORDS=(vdso-who \"$@\")\nCOMP_CWORD=$#\n\
