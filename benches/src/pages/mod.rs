@@ -1,8 +1,8 @@
 //! The pages with generated tables, and the charts of these tables.
 //!
-//! The table NAME stands between `<!-- generated NAME -->` and `<!-- /generated -->`. If the first
-//! is `<!-- generated NAME chart=3 TITLE -->`, `docs/charts/NAME.svg` shows its first three columns
-//! of numbers.
+//! The table NAME is between `<!-- generated NAME -->` and `<!-- /generated -->`. If the first is
+//! `<!-- generated NAME chart=3 TITLE -->`, `docs/charts/NAME.svg` shows its first three columns of
+//! numbers.
 
 mod chart;
 

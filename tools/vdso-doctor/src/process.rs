@@ -140,8 +140,8 @@ impl ProcessVdso {
         for _ in 0..MOST_TRIES {
             let (thread, auxv) = living_thread(pid)?;
             copy = CopiedImage::of(thread, &auxv);
-            // While the kernel executes a program, the vector is not complete, and what was read
-            // may be of both programs.
+            // While the kernel executes a program, the vector is not complete, and the bytes that
+            // were read may come from both programs.
             let (_, after) = living_thread(pid)?;
             let is_same = after == auxv;
             if is_same && value(&auxv, AT_PHENT).is_some() {

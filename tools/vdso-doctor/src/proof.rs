@@ -189,8 +189,9 @@ impl Check {
         check
     }
 
-    /// Returns whether the kernel changed where it answers during the check: some calls for a clock
-    /// entered it and some did not, or a read that entered it costs much less than the system call.
+    /// Returns whether the answers moved between the kernel and user space during the check: some
+    /// calls for a clock entered the kernel and some did not, or a read that entered it costs much
+    /// less than the system call.
     pub(crate) fn is_of_two_states(&self) -> bool {
         for measurement in &self.measurements {
             let is_proved = measurement.evidence == Evidence::Proved;

@@ -2,8 +2,8 @@ complete -c vdso-who -n __fish_is_first_token -x -a top -d 'Watch all processes,
 complete -c vdso-who -x -a '(__fish_complete_subcommand -- -p --pid --cgroup --group-by --depth -i --interval -d --duration -F -r --frequency --rate --compare -o --output --generate)'
 complete -c vdso-who -s p -l pid -d 'Watch this process and its descendants' -x -a '(__fish_complete_pids)'
 complete -c vdso-who -l cgroup -d 'Watch the processes of this cgroup, a directory of /sys/fs/cgroup' -r -F
-complete -c vdso-who -l group-by -d 'Which processes share a row [default: those with the same name, but with --pid each process has its own row]' -r -f -a "thread\t'None: each thread has its own row'
-process\t'None: each process has its own row'
+complete -c vdso-who -l group-by -d 'Which processes share a row [default: those with the same name, but with --pid each process has its own row]' -r -f -a "thread\t'Each thread has its own row'
+process\t'Each process has its own row'
 name\t'Processes with the same name and unit'
 unit\t'Processes of the same systemd unit, container or pod'"
 complete -c vdso-who -l depth -d 'How many functions a row shows: the caller of the clock, its caller, and so on' -r

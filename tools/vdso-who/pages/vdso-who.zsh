@@ -18,8 +18,8 @@ _vdso-who() {
 '-p+[Watch this process and its descendants]:PID:_pids' \
 '--pid=[Watch this process and its descendants]:PID:_pids' \
 '--cgroup=[Watch the processes of this cgroup, a directory of /sys/fs/cgroup]:DIRECTORY:_files' \
-'--group-by=[Which processes share a row \[default\: those with the same name, but with --pid each process has its own row\]]:WHAT:((thread\:"None\: each thread has its own row"
-process\:"None\: each process has its own row"
+'--group-by=[Which processes share a row \[default\: those with the same name, but with --pid each process has its own row\]]:WHAT:((thread\:"Each thread has its own row"
+process\:"Each process has its own row"
 name\:"Processes with the same name and unit"
 unit\:"Processes of the same systemd unit, container or pod"))' \
 '--depth=[How many functions a row shows\: the caller of the clock, its caller, and so on]:N:_default' \

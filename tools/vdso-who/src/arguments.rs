@@ -116,9 +116,9 @@ pub(crate) struct Arguments {
 /// Which processes share a row of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GroupBy {
-    /// None: each thread has its own row.
+    /// Each thread has its own row.
     Thread,
-    /// None: each process has its own row.
+    /// Each process has its own row.
     Process,
     /// Processes with the same name and unit.
     Name,
@@ -169,8 +169,8 @@ impl Arguments {
         }
     }
 
-    /// Returns the samples for each second of CPU time. Each has a copy of the stack, so on a host
-    /// with many CPUs 499 of each would be too much.
+    /// Returns the samples for each second of CPU time. Each sample has a copy of the stack, so on
+    /// a host with many CPUs 499 samples for each CPU would be too much.
     pub(crate) fn frequency(&self) -> u32 {
         const DEFAULT: u32 = 499;
         const OF_ALL: u32 = 4000;

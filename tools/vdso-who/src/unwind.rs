@@ -63,7 +63,8 @@ pub(crate) struct Abi {
 #[derive(Clone)]
 enum Rule {
     Table(Table),
-    /// A return address on the stack, best after a call of a function that begins in here.
+    /// A return address on the stack, preferably after a call of a function that begins in this
+    /// range.
     Search(RangeInclusive<u64>),
 }
 

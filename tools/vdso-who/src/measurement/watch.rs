@@ -314,7 +314,7 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         sum
     }
 
-    /// Returns the CPU time of a process. Without rights there are no samples of the kernel.
+    /// Returns the CPU time of a process. Without privileges there are no samples in the kernel.
     fn time_of(&self, pid: u32) -> Option<Duration> {
         let in_user_space = !self.events.system_wide && !self.arguments.exact;
         proc::cpu_time(pid, self.arguments.follows(), in_user_space)

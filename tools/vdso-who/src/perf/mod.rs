@@ -81,8 +81,9 @@ impl Plan<'_> {
         (BUFFERS / cpus.max(1)).clamp(1 << 20, most)
     }
 
-    /// Returns the processes and threads that need events of their own. A thread that is made
-    /// meanwhile by one that has events inherits them; a second list would count it twice.
+    /// Returns the processes and threads that need events of their own. If one of these threads
+    /// starts another thread meanwhile, that thread inherits its events, and would be counted twice
+    /// if it were in a second list.
     fn threads(&self) -> Vec<(u32, u32)> {
         let mut threads = Vec::new();
         for pid in self.pids {

@@ -33,8 +33,8 @@ pub(crate) enum Event {
     Lost(u64),
 }
 
-/// The number that stands for all processes that are not in this program's PID namespace or in one
-/// below it.
+/// The process id of all processes outside this program's PID namespace and the namespaces below
+/// it.
 pub(crate) const OTHER_NAMESPACE: u32 = 0;
 
 /// The number of a process that has ended, but whose last thread still runs in the kernel.

@@ -135,7 +135,7 @@ impl Shares {
         Ok(shares)
     }
 
-    /// Returns what a report says, as if it had been written and read.
+    /// Returns the content of a report, as if it had been written and read.
     fn of(report: &Report) -> Result<Self> {
         Ok(serde_json::from_value(serde_json::to_value(report)?)?)
     }
