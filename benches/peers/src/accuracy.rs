@@ -10,14 +10,13 @@ use vdso_time_counter as counter;
 
 pub const ROW: &str = "accuracy";
 
-/// The last one is compared with `CLOCK_REALTIME`, the others with `CLOCK_MONOTONIC`.
-const CLOCKS: [&str; 5] = [
-    OURS,
-    "quanta",
-    "minstant",
-    "fastant",
-    "vdso-time, wall clock",
-];
+const QUANTA: &str = "quanta";
+const MINSTANT: &str = "minstant";
+const FASTANT: &str = "fastant";
+/// This one is compared with `CLOCK_REALTIME`, and the others with `CLOCK_MONOTONIC`.
+const WALL: &str = "vdso-time, wall clock";
+
+const CLOCKS: [&str; 5] = [OURS, QUANTA, MINSTANT, FASTANT, WALL];
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99.9", 0.999), ("largest", 1.0)];
 const BEYOND: &str = "reads beyond the bound";
 
@@ -40,7 +39,8 @@ impl Pair<'_> {
         let before = (self.kernel)();
         let now = (self.read)();
         let after = (self.kernel)();
-        (after - before, now - i64::midpoint(before, after))
+        let middle = i64::midpoint(before, after);
+        (after - before, now - middle)
     }
 }
 
@@ -61,16 +61,16 @@ pub fn print(seconds: u64) {
     let minstant = || minstant_zero.elapsed().as_nanos() as i64;
     let fastant = || fastant_zero.elapsed().as_nanos() as i64;
     let wall = Pair {
-        name: CLOCKS[4],
+        name: WALL,
         kernel: &|| vdso_time::SystemTime::now().as_nanos() as i64,
         read: &|| counter::CounterRealtime::now().as_nanos() as i64,
         has_own_zero: false,
     };
     let pairs = [
         own,
-        pair(CLOCKS[1], &quanta, true),
-        pair(CLOCKS[2], &minstant, true),
-        pair(CLOCKS[3], &fastant, true),
+        pair(QUANTA, &quanta, true),
+        pair(MINSTANT, &minstant, true),
+        pair(FASTANT, &fastant, true),
         wall,
     ];
     // The quickest comparison of each pair, and the deviation that counts as none.
@@ -89,29 +89,41 @@ pub fn print(seconds: u64) {
             let (taken, deviation) = pair.compare();
             // A comparison that took one and a half times as long was interrupted.
             if taken * 2 <= quickest * 3 {
+                let distance = (deviation - zero).unsigned_abs();
                 // The histogram grows.
-                let _ = deviations[index].record((deviation - zero).unsigned_abs());
+                let _ = deviations[index].record(distance);
             }
         }
         let bound_before = counter::state().error_bound;
         let (taken, deviation) = pairs[0].compare();
-        let bound = bound_before.max(counter::state().error_bound);
-        if deviation.abs() > bound.as_nanos() as i64 + taken / 2 + 1 {
+        let bound_after = counter::state().error_bound;
+        let bound = bound_before.max(bound_after).as_nanos() as i64;
+        if deviation.abs() > bound + taken / 2 + 1 {
             beyond += 1;
         }
     }
     for (pair, deviations) in pairs.iter().zip(&deviations) {
-        for (quantile, at) in QUANTILES {
-            let nanos = deviations.value_at_quantile(at);
-            say(ROW, &format!("{} {quantile}", pair.name), nanos as f64);
-        }
+        print_quantiles(pair.name, deviations);
     }
-    say(ROW, &format!("{OURS} {BEYOND}"), f64::from(beyond));
+    let name = format!("{OURS} {BEYOND}");
+    say(ROW, &name, f64::from(beyond));
+}
+
+/// Prints the quantiles of a clock's deviation.
+fn print_quantiles(clock: &str, deviations: &Histogram<u64>) {
+    for (quantile, at) in QUANTILES {
+        let nanos = deviations.value_at_quantile(at);
+        let name = format!("{clock} {quantile}");
+        say(ROW, &name, nanos as f64);
+    }
 }
 
 /// Returns the quantiles of each clock's deviation.
 pub fn table(samples: &Samples) -> Table {
-    let names = [QUANTILES[0].0, QUANTILES[1].0, QUANTILES[2].0, BEYOND];
-    let value = |clock: &str, name| samples.isolated(ROW, &format!("{clock} {name}"), 0);
-    Table::of("accuracy", "ns", CLOCKS, &names, value)
+    let mut names = Vec::from(QUANTILES.map(|(name, _)| name));
+    names.push(BEYOND);
+    Table::of("accuracy", "ns", CLOCKS, &names, |clock, name| {
+        let contender = format!("{clock} {name}");
+        samples.isolated(ROW, &contender, 0)
+    })
 }

@@ -9,7 +9,10 @@ use vdso_time_benches::harness::samples::{OURS, Samples};
 use vdso_time_benches::harness::{Contender, Row, Spacing};
 use vdso_time_benches::pages::Table;
 
-pub const ROWS: [&str; 2] = ["find one function", "find all functions"];
+/// Finding one function.
+pub const ONE: &str = "find one function";
+/// Finding all functions.
+pub const ALL: &str = "find all functions";
 pub const SELFTESTS: &str = "parse_vdso.c";
 
 /// Returns the selftests' parser, if it is here.
@@ -23,16 +26,14 @@ fn selftests(base: *const u8, symbols: &[(&str, &str)], count: usize) -> Vec<Con
     }
 
     let string = |text: &str| {
-        CString::new(text)
-            .unwrap_or_default()
-            .into_raw()
-            .cast_const()
+        let string = CString::new(text).unwrap_or_default();
+        string.into_raw().cast_const()
     };
-    let names = symbols
-        .iter()
-        .take(count)
-        .map(|(name, version)| (string(version), string(name)));
-    let names: &'static [_] = names.collect::<Vec<_>>().leak();
+    let mut names = Vec::new();
+    for (name, version) in symbols.iter().take(count) {
+        names.push((string(version), string(name)));
+    }
+    let names: &'static [_] = names.leak();
     vec![Contender::new(SELFTESTS, move || {
         // SAFETY: the kernel's image is at `base`.
         unsafe { vdso_init_from_sysinfo_ehdr(base.expose_provenance()) };
@@ -55,7 +56,7 @@ pub fn rows() -> Vec<Row> {
     };
     let base = vdso.base();
     let symbols: &'static [(&str, &str)] = calls::symbols().leak();
-    let row = |(row, count): (&str, usize)| {
+    let row = |name, count| {
         let ours = Contender::new(OURS, move || {
             // SAFETY: the kernel's image is at `base`, and stays there.
             let vdso = unsafe { Vdso::from_ptr(black_box(base)) };
@@ -66,27 +67,22 @@ pub fn rows() -> Vec<Row> {
                 black_box(vdso.symbol_address(name, Some(version)));
             }
         });
-        Row::new(row, selftests(base, symbols, count)).with([ours])
+        let theirs = selftests(base, symbols, count);
+        Row::new(name, theirs).with([ours])
     };
-    ROWS.into_iter().zip([1, usize::MAX]).map(row).collect()
+    vec![row(ONE, 1), row(ALL, usize::MAX)]
 }
 
 /// Returns the nanoseconds of both parsers.
 pub fn table(samples: &Samples) -> Table {
-    const PARSERS: [&str; 2] = [OURS, SELFTESTS];
-    let mut table = Table::new(
-        "peers-discovery",
-        [&["ns"], PARSERS.as_slice(), &["/ parse_vdso.c"]].concat(),
-    );
-    for row in ROWS {
+    let head = ["ns", OURS, SELFTESTS, "/ parse_vdso.c"];
+    let mut table = Table::new("peers-discovery", head);
+    for row in [ONE, ALL] {
+        let ours = samples.isolated(row, OURS, 0);
+        let theirs = samples.isolated(row, SELFTESTS, 0);
         let ratio = samples.ratio(row, Spacing::Isolated, [OURS, SELFTESTS]);
-        let nanos = PARSERS.map(|parser| samples.isolated(row, parser, 0));
-        table.add(
-            row,
-            nanos
-                .into_iter()
-                .chain([ratio.map(|ratio| format!("{ratio:.2}"))]),
-        );
+        let ratio = ratio.map(|ratio| format!("{ratio:.2}"));
+        table.add(row, [ours, theirs, ratio]);
     }
     table
 }

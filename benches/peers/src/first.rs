@@ -7,7 +7,7 @@
 //! a layout is the median over processes.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fs};
 
@@ -17,7 +17,7 @@ use vdso_time_benches::harness::median;
 use vdso_time_benches::harness::samples::Samples;
 use vdso_time_benches::pages::Table;
 use vdso_time_peers::first_call::CONTENDERS;
-pub use vdso_time_peers::first_call::{ALL, CHECKED, ROWS};
+pub use vdso_time_peers::first_call::{ALL, CHECKED, FORKED, NEW, ROWS, WARM};
 
 use crate::foreign;
 
@@ -28,23 +28,34 @@ const LAYOUTS: usize = 8;
 /// their cache line and their page.
 const PADDING: usize = 512 + 16;
 
+/// The manifest of the program.
+const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+
 /// Links the program once for each layout.
 fn build() -> Result<Vec<PathBuf>, String> {
     let directory = foreign::directory()?;
+    let target = directory.join("layouts");
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut programs = Vec::new();
     for layout in 0..LAYOUTS {
-        let target = directory.join("layouts");
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        let padding = layout * PADDING;
         let mut command = Command::new(&cargo);
-        command.args(["build", "--quiet", "--release", "--locked"]);
-        command.args(["--bin", "first-call", "--manifest-path"]);
-        command.arg(manifest).arg("--target-dir").arg(&target);
-        command.env("VDSO_TIME_PADDING", (layout * PADDING).to_string());
+        command.arg("build");
+        command.arg("--quiet");
+        command.arg("--release");
+        command.arg("--locked");
+        command.arg("--bin=first-call");
+        command.arg("--manifest-path");
+        command.arg(MANIFEST);
+        command.arg("--target-dir");
+        command.arg(&target);
+        command.env("VDSO_TIME_PADDING", padding.to_string());
         run(&mut command)?;
+        let linked = target.join("release/first-call");
         let program = directory.join(format!("first-call-{layout}"));
-        fs::copy(target.join("release/first-call"), &program)
-            .map_err(|error| format!("{}: {error}", program.display()))?;
+        if let Err(error) = fs::copy(linked, &program) {
+            return Err(format!("{}: {error}", program.display()));
+        }
         programs.push(program);
     }
     Ok(programs)
@@ -57,32 +68,40 @@ pub fn add(samples: &mut Samples, times: usize) -> Result<(), String> {
         for _ in 0..times {
             for row in ROWS {
                 for (name, _) in CONTENDERS {
-                    let text = run(Command::new(&program).args([row, name]))?;
+                    let mut command = Command::new(&program);
+                    command.arg(row);
+                    command.arg(name);
+                    let text = run(&mut command)?;
                     let of_contender = nanos.entry([row, name]).or_default();
                     for line in text.lines() {
-                        let number = line.rsplit('\t').next().unwrap_or(line);
-                        let number = number.parse().map_err(|error| format!("{line}: {error}"))?;
-                        of_contender.push(number);
+                        of_contender.push(last_field(line)?);
                     }
                 }
             }
         }
+        let spacing = Spacing::Isolated.name();
         for ([row, name], nanos) in nanos {
-            samples.push([row, Spacing::Isolated.name(), name], median(&nanos));
+            samples.push([row, spacing, name], median(&nanos));
         }
     }
     Ok(())
 }
 
+/// Returns the number at the end of a line that the program printed.
+fn last_field(line: &str) -> Result<f64, String> {
+    let number = line.rsplit('\t').next().unwrap_or(line);
+    match number.parse() {
+        Ok(number) => Ok(number),
+        Err(error) => Err(format!("{line}: {error}")),
+    }
+}
+
 /// Returns the microseconds of each contender.
 pub fn table(samples: &Samples) -> Table {
-    let micros = |name: &str, row| {
-        samples
-            .nanos(row, Spacing::Isolated, name)
-            .map(|nanos| nanos / 1e3)
-    };
     let names = CONTENDERS.map(|(name, _)| name);
     Table::of("peers-first", "us", names, &ROWS, |name, row| {
-        Some(format!("{:.1}", micros(name, row)?))
+        let nanos = samples.nanos(row, Spacing::Isolated, name)?;
+        let micros = nanos / 1e3;
+        Some(format!("{micros:.1}"))
     })
 }

@@ -10,12 +10,14 @@ use vdso_time_benches::calls::keep;
 use vdso_time_benches::harness::samples::{OURS, say};
 use vdso_time_counter as counter;
 
-/// The rows: a new program, a child of a process that read no clock, and of one that did.
-pub const ROWS: [&str; 3] = [
-    "first call",
-    "in a forked child",
-    "after warm_up(), in a forked child",
-];
+/// A new program.
+pub const NEW: &str = "first call";
+/// A child of a process that read no clock.
+pub const FORKED: &str = "in a forked child";
+/// A child of a process that read the clock.
+pub const WARM: &str = "after warm_up(), in a forked child";
+
+pub const ROWS: [&str; 3] = [NEW, FORKED, WARM];
 
 /// The floor of a first call that reads a page only after the kernel has confirmed that it is
 /// readable.
@@ -78,11 +80,11 @@ pub fn print(row: &str, name: &str) -> Result<(), String> {
         .into_iter()
         .find(|(contender, _)| *contender == name);
     let (name, read) = contender.ok_or_else(|| format!("unknown contender `{name}`"))?;
-    if row == ROWS[0] {
+    if row == NEW {
         print_first(row, name, read);
         return Ok(());
     }
-    if row == ROWS[2] {
+    if row == WARM {
         vdso_time::warm_up();
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(20) {
@@ -107,5 +109,7 @@ fn print_first(row: &str, name: &str, read: fn()) {
     let nothing = (0..15).map(|_| -now() + now()).min().unwrap_or(0);
     let start = now();
     read();
-    say(row, name, (now() - start - nothing) as f64);
+    let taken = now() - start;
+    let nanos = taken - nothing;
+    say(row, name, nanos as f64);
 }

@@ -12,6 +12,9 @@ const C: [(&str, &str, &str); 2] = [
     ("musl", "musl-gcc", "musl-tools"),
 ];
 
+/// The source of the programs.
+const HELPER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/c/helper.c");
+
 /// Creates the directory of the programs that are built here.
 pub fn directory() -> Result<PathBuf, String> {
     let target = match env::var_os("CARGO_TARGET_DIR") {
@@ -19,26 +22,42 @@ pub fn directory() -> Result<PathBuf, String> {
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
     };
     let directory = target.join("vdso-time-peers");
-    fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    if let Err(error) = fs::create_dir_all(&directory) {
+        return Err(format!("{}: {error}", directory.display()));
+    }
     Ok(directory)
 }
 
-/// Builds the programs. The error of a program says what is missing here.
-pub fn build() -> Result<Vec<Result<PathBuf, String>>, String> {
+/// The programs that could be built, and a note for each one that could not.
+#[derive(Default)]
+pub struct Built {
+    pub programs: Vec<PathBuf>,
+    pub notes: Vec<String>,
+}
+
+/// Builds the programs. The note about a program says what is missing here.
+pub fn build() -> Result<Built, String> {
     let directory = directory()?;
-    let program = |(name, compiler, packages): (&str, &str, &str)| {
+    let mut built = Built::default();
+    for (name, compiler, packages) in C {
         let program = directory.join(name.replace(' ', "-"));
         let mut command = Command::new(compiler);
         // Fixed positions in a cache line, so that short loops can be compared.
-        command.args(["-static", "-O2", "-falign-functions=64", "-falign-loops=64"]);
-        command
-            .arg(format!("-DLIBRARY=\"{name}\""))
-            .arg("-o")
-            .arg(&program);
-        command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/c/helper.c"));
-        run(&mut command)
-            .map_err(|error| format!("{name} is left out; Debian: {packages}: {error}"))?;
-        Ok(program)
-    };
-    Ok(C.into_iter().map(program).collect())
+        command.arg("-static");
+        command.arg("-O2");
+        command.arg("-falign-functions=64");
+        command.arg("-falign-loops=64");
+        command.arg(format!("-DLIBRARY=\"{name}\""));
+        command.arg("-o");
+        command.arg(&program);
+        command.arg(HELPER);
+        match run(&mut command) {
+            Ok(_) => built.programs.push(program),
+            Err(error) => {
+                let note = format!("{name} is left out; Debian: {packages}: {error}");
+                built.notes.push(note);
+            }
+        }
+    }
+    Ok(built)
 }

@@ -28,18 +28,18 @@ const LIMITS: &[Limit] = &[
     both("clock_getres(MONOTONIC)", "rustix", 0.05),
     both(COUNTER, LINE, 1.03),
     both(ELAPSED, LINE, 1.03),
-    isolated(first::ROWS[0], first::CHECKED, 1.03),
-    isolated(first::ROWS[0], "rustix", 1.00).of(first::ALL),
-    isolated(first::ROWS[1], "rustix", 1.20),
-    isolated(first::ROWS[2], "rustix", 1.05),
-    isolated(scale::ROWS[1], "std", 1.03),
-    isolated(scale::ROWS[3], "std", 1.03),
-    isolated(discovery::ROWS[0], discovery::SELFTESTS, 1.50),
-    isolated(discovery::ROWS[1], discovery::SELFTESTS, 1.00),
-    isolated(worst::ROWS[0], worst::SIZES[0], 3.00).of(worst::SIZES[1]),
-    isolated(worst::ROWS[1], worst::SIZES[0], 3.00).of(worst::SIZES[1]),
-    isolated(worst::ROWS[2], worst::SIZES[0], 3.00).of(worst::SIZES[1]),
-    isolated(worst::ROWS[3], worst::SIZES[0], 3.00).of(worst::SIZES[1]),
+    isolated(first::NEW, first::CHECKED, 1.03),
+    isolated(first::NEW, "rustix", 1.00).of(first::ALL),
+    isolated(first::FORKED, "rustix", 1.20),
+    isolated(first::WARM, "rustix", 1.05),
+    isolated(scale::TWO, "std", 1.03),
+    isolated(scale::MANY, "std", 1.03),
+    isolated(discovery::ONE, discovery::SELFTESTS, 1.50),
+    isolated(discovery::ALL, discovery::SELFTESTS, 1.00),
+    isolated(worst::NAMES, worst::HALF, 3.00).of(worst::WHOLE),
+    isolated(worst::VERSIONS, worst::HALF, 3.00).of(worst::WHOLE),
+    isolated(worst::HIDDEN, worst::HALF, 3.00).of(worst::WHOLE),
+    isolated(worst::TABLES, worst::HALF, 3.00).of(worst::WHOLE),
 ];
 
 /// The contenders of the calls, in the order of the columns: the C libraries, and Rust's.
@@ -51,14 +51,12 @@ fn child(asked: &[String]) -> Result<(), String> {
     let words: Vec<&str> = asked.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
     match *words {
-        [what, row, milliseconds] if what == scale::ROWS[0] => {
-            scale::print(row, number(milliseconds)?)
-        }
+        [what, row, milliseconds] if what == scale::ONE => scale::print(row, number(milliseconds)?),
         [what, seconds] if what == accuracy::ROW => {
             accuracy::print(number(seconds)? as u64);
             Ok(())
         }
-        [what] if what == worst::ROWS[0] => {
+        [what] if what == worst::NAMES => {
             worst::print();
             Ok(())
         }
@@ -71,66 +69,27 @@ fn child(asked: &[String]) -> Result<(), String> {
 }
 
 fn all_rows() -> Vec<Row> {
-    rows::rows().into_iter().chain(discovery::rows()).collect()
+    let mut rows = rows::rows();
+    rows.extend(discovery::rows());
+    rows
 }
 
 fn parent(arguments: &Arguments) -> Result<Report, String> {
     let mut report = Report::default();
     eprintln!("building the programs");
-    let (foreign, notes): (Vec<_>, Vec<_>) = foreign::build()?.into_iter().partition(Result::is_ok);
-    let foreign: Vec<PathBuf> = foreign.into_iter().flatten().collect();
-    report
-        .notes
-        .extend(notes.into_iter().filter_map(Result::err));
+    let foreign = foreign::build()?;
+    report.notes.extend(foreign.notes);
     eprintln!("measuring");
-    let rows: Vec<Row> = all_rows()
-        .into_iter()
-        .filter(|row| arguments.wants(&row.name))
-        .collect();
-    let one = |samples: &mut Samples, asked: &[&str]| {
-        samples.add_child(asked)?;
-        foreign
-            .iter()
-            .try_for_each(|program| samples.add(&run(Command::new(program).args(asked))?))
-    };
-    let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
-    let is_noisy = |samples: &Samples, row: &str| limits::is_noisy(LIMITS, samples, row);
-    let mut samples = Samples::collect(arguments, &names, one, is_noisy)?;
-    if first::ROWS.iter().any(|row| arguments.wants(row)) {
-        first::add(&mut samples, arguments.effort.choose(1, 5, 25))?;
-    }
-    for row in scale::ROWS.iter().filter(|row| arguments.wants(row)) {
-        for _ in 0..arguments.effort.choose(1, 3, 5) {
-            samples.add_child(&[
-                scale::ROWS[0],
-                row,
-                arguments.effort.choose("1", "100", "500"),
-            ])?;
-        }
-    }
-    if worst::ROWS.iter().any(|row| arguments.wants(row)) {
-        samples.add_child(&[worst::ROWS[0]])?;
-    }
-    if arguments.wants(accuracy::ROW) {
-        samples.add_child(&[accuracy::ROW, arguments.effort.choose("1", "2", "10")])?;
-    }
+    let mut samples = measured_calls(arguments, &foreign.programs)?;
+    add_others(&mut samples, arguments)?;
     let (limits, missed) = limits::table("peers-limits", LIMITS, &samples, arguments);
     report.missed = missed;
     if arguments.wants(COUNTER) {
         calls::settle();
         report.tables.push(summary(&samples));
     }
-    let ratio = |row: &str, contender| samples.cell(row, [contender, DIRECT]);
+    report.tables.extend(call_tables(&samples));
     report.tables.extend([
-        Table::of("peers-libcs", "/ direct", CALLS, &LIBCS, ratio),
-        Table::of("peers-crates", "/ direct", CALLS, &CRATES, ratio),
-        Table::of(
-            "peers-clocks",
-            "/ direct",
-            [COUNTER, ELAPSED],
-            &CLOCKS,
-            ratio,
-        ),
         first::table(&samples),
         scale::table(&samples),
         accuracy::table(&samples),
@@ -139,6 +98,66 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
         limits,
     ]);
     Ok(report)
+}
+
+/// Measures the rows that are calls: in this program, and in those of other C libraries.
+fn measured_calls(arguments: &Arguments, foreign: &[PathBuf]) -> Result<Samples, String> {
+    let mut names = Vec::new();
+    for row in all_rows() {
+        if arguments.wants(&row.name) {
+            names.push(row.name);
+        }
+    }
+    let one = |samples: &mut Samples, asked: &[&str]| {
+        samples.add_child(asked)?;
+        for program in foreign {
+            let mut command = Command::new(program);
+            command.args(asked);
+            let text = run(&mut command)?;
+            samples.add(&text)?;
+        }
+        Ok(())
+    };
+    let is_noisy = |samples: &Samples, row: &str| limits::is_noisy(LIMITS, samples, row);
+    Samples::collect(arguments, &names, one, is_noisy)
+}
+
+/// Measures the other rows, each in processes of its own.
+fn add_others(samples: &mut Samples, arguments: &Arguments) -> Result<(), String> {
+    let effort = arguments.effort;
+    if first::ROWS.iter().any(|row| arguments.wants(row)) {
+        let times = effort.choose(1, 5, 25);
+        first::add(samples, times)?;
+    }
+    for row in scale::ROWS {
+        if !arguments.wants(row) {
+            continue;
+        }
+        let milliseconds = effort.choose("1", "100", "500");
+        for _ in 0..effort.choose(1, 3, 5) {
+            samples.add_child(&[scale::ONE, row, milliseconds])?;
+        }
+    }
+    if worst::ROWS.iter().any(|row| arguments.wants(row)) {
+        samples.add_child(&[worst::NAMES])?;
+    }
+    if arguments.wants(accuracy::ROW) {
+        let seconds = effort.choose("1", "2", "10");
+        samples.add_child(&[accuracy::ROW, seconds])?;
+    }
+    Ok(())
+}
+
+/// Returns the tables of the calls, as ratios to the direct call.
+fn call_tables(samples: &Samples) -> [Table; 3] {
+    const UNIT: &str = "/ direct";
+    let counters = [COUNTER, ELAPSED];
+    let ratio = |row: &str, contender| samples.cell(row, [contender, DIRECT]);
+    [
+        Table::of("peers-libcs", UNIT, CALLS, &LIBCS, ratio),
+        Table::of("peers-crates", UNIT, CALLS, &CRATES, ratio),
+        Table::of("peers-clocks", UNIT, counters, &CLOCKS, ratio),
+    ]
 }
 
 /// Returns the short table of README.md.

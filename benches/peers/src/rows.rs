@@ -39,7 +39,8 @@ fn peers(row: &str) -> Vec<Contender> {
     match row {
         "time()" => {
             vec![Contender::new("coarsetime", || {
-                coarsetime::Clock::now_since_epoch().as_secs().keep()
+                let since_epoch = coarsetime::Clock::now_since_epoch();
+                since_epoch.as_secs().keep();
             })]
         }
         MONOTONIC => vec![gettime(Id::Monotonic)],
@@ -52,7 +53,7 @@ fn peers(row: &str) -> Vec<Contender> {
             [resolution.tv_sec, resolution.tv_nsec].keep();
         })],
         "getcpu()" => vec![Contender::new("rustix", || {
-            keep(rustix::thread::sched_getcpu())
+            keep(rustix::thread::sched_getcpu());
         })],
         COUNTER => {
             let clock: &'static quanta::Clock = Box::leak(Box::new(quanta::Clock::new()));

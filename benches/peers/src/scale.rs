@@ -14,9 +14,13 @@ use vdso_time_benches::harness::samples::{OURS, Samples, say};
 use vdso_time_benches::pages::Table;
 use vdso_time_counter as counter;
 
-/// A row is a number of threads, and what is done to them.
-pub const ROWS: [&str; 5] = ["1 thread", "2 threads", "8 threads", "64 threads", SECCOMP];
+pub const ONE: &str = "1 thread";
+pub const TWO: &str = "2 threads";
+pub const MANY: &str = "64 threads";
 const SECCOMP: &str = "1 thread, seccomp filter";
+
+/// A row is a number of threads, and what is done to them.
+pub const ROWS: [&str; 5] = [ONE, TWO, "8 threads", MANY, SECCOMP];
 
 const COUNTER: &str = "vdso-time, counter";
 
@@ -25,17 +29,29 @@ type Loop = fn(usize);
 
 const CONTENDERS: [(&str, Loop); 5] = [
     (OURS, |calls| {
-        (0..calls).for_each(|_| clock_gettime(ClockId::MONOTONIC).keep())
+        for _ in 0..calls {
+            clock_gettime(ClockId::MONOTONIC).keep();
+        }
     }),
     (COUNTER, |calls| {
-        (0..calls).for_each(|_| keep(counter::CounterMonotonicUnordered::now().as_nanos()))
+        for _ in 0..calls {
+            keep(counter::CounterMonotonicUnordered::now().as_nanos());
+        }
     }),
-    ("std", |calls| (0..calls).for_each(|_| keep(Instant::now()))),
+    ("std", |calls| {
+        for _ in 0..calls {
+            keep(Instant::now());
+        }
+    }),
     ("quanta", |calls| {
-        (0..calls).for_each(|_| keep(quanta::Instant::now()))
+        for _ in 0..calls {
+            keep(quanta::Instant::now());
+        }
     }),
     (SYSCALL, |calls| {
-        (0..calls).for_each(|_| syscall::clock_gettime(ClockId::MONOTONIC).keep())
+        for _ in 0..calls {
+            syscall::clock_gettime(ClockId::MONOTONIC).keep();
+        }
     }),
 ];
 
@@ -46,11 +62,13 @@ const ASKED: &str = "vDSO reads per million";
 /// Measures each contender for so many milliseconds, and prints the nanoseconds of a read.
 pub fn print(row: &str, milliseconds: usize) -> Result<(), String> {
     let length = Duration::from_millis(milliseconds as u64);
-    let threads = row
-        .split(' ')
-        .next()
-        .and_then(|count| count.parse().ok())
-        .ok_or("no threads")?;
+    let Some((threads, _)) = row.split_once(' ') else {
+        return Err(format!("`{row}` is not a number of threads"));
+    };
+    let threads = match threads.parse() {
+        Ok(threads) => threads,
+        Err(error) => return Err(format!("{threads}: {error}")),
+    };
     if row == SECCOMP {
         install_filter().map_err(|error| format!("seccomp: {error}"))?;
     }
@@ -61,16 +79,10 @@ pub fn print(row: &str, milliseconds: usize) -> Result<(), String> {
         say(row, name, seconds * 1e9 / reads);
         if name == COUNTER {
             let after = counter::state().statistics;
-            say(
-                row,
-                SEGMENTS,
-                (after.segments - before.segments) as f64 / seconds,
-            );
-            say(
-                row,
-                ASKED,
-                (after.vdso_reads - before.vdso_reads) as f64 / reads * 1e6,
-            );
+            let segments = (after.segments - before.segments) as f64;
+            let vdso_reads = (after.vdso_reads - before.vdso_reads) as f64;
+            say(row, SEGMENTS, segments / seconds);
+            say(row, ASKED, vdso_reads / reads * 1e6);
         }
     }
     Ok(())
@@ -98,51 +110,43 @@ fn measure(read: Loop, threads: usize, length: Duration) -> (f64, f64) {
         barrier.wait();
         thread::sleep(length);
         end.store(true, Ordering::Relaxed);
-        let reads: usize = threads
-            .into_iter()
-            .filter_map(|thread| thread.join().ok())
-            .sum();
-        (reads as f64, start.elapsed().as_secs_f64())
+        let mut reads = 0;
+        for thread in threads {
+            reads += thread.join().unwrap_or(0);
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        (reads as f64, seconds)
     })
 }
 
 /// Allows 450 system calls by number, as a container's filter does.
 fn install_filter() -> Result<(), Box<dyn std::error::Error>> {
     let rules = (0..450).map(|number| (number, Vec::new())).collect();
-    let errno = SeccompAction::Errno(libc::EPERM as u32);
-    let filter = SeccompFilter::new(
-        rules,
-        errno,
-        SeccompAction::Allow,
-        std::env::consts::ARCH.try_into()?,
-    )?;
+    let deny = SeccompAction::Errno(libc::EPERM as u32);
+    let allow = SeccompAction::Allow;
+    let arch = std::env::consts::ARCH.try_into()?;
+    let filter = SeccompFilter::new(rules, deny, allow, arch)?;
     let program: BpfProgram = filter.try_into()?;
     Ok(apply_filter(&program)?)
 }
 
 /// Returns the million reads per second of all threads together.
 pub fn table(samples: &Samples) -> Table {
-    let names = CONTENDERS.map(|(name, _)| name);
-    let head = [
-        &["million reads per second"],
-        names.as_slice(),
-        &[SEGMENTS, ASKED],
-    ]
-    .concat();
+    let mut head = vec!["million reads per second"];
+    head.extend(CONTENDERS.map(|(name, _)| name));
+    head.push(SEGMENTS);
+    head.push(ASKED);
     let mut table = Table::new("peers-scale", head);
     for row in ROWS {
-        let rates = names.map(|name| {
-            samples
-                .nanos(row, Spacing::Isolated, name)
-                .map(|nanos| 1e3 / nanos)
-        });
-        let rates = rates.map(|rate| rate.map(|rate| format!("{rate:.1}")));
-        table.add(
-            row,
-            rates
-                .into_iter()
-                .chain([SEGMENTS, ASKED].map(|name| samples.isolated(row, name, 0))),
-        );
+        let mut cells = Vec::new();
+        for (name, _) in CONTENDERS {
+            let nanos = samples.nanos(row, Spacing::Isolated, name);
+            let rate = nanos.map(|nanos| 1e3 / nanos);
+            cells.push(rate.map(|rate| format!("{rate:.1}")));
+        }
+        cells.push(samples.isolated(row, SEGMENTS, 0));
+        cells.push(samples.isolated(row, ASKED, 0));
+        table.add(row, cells);
     }
     table
 }
