@@ -106,16 +106,20 @@ impl Archive {
             names.sort_unstable();
             names.dedup();
         }
-        let name = [&["apt"], &suites[..], &architectures].concat().join("-");
-        let directory = cache::directory()?.join(name);
+        let mut words = vec!["apt"];
+        words.extend(&suites);
+        words.extend(&architectures);
+        let directory = cache::directory()?.join(words.join("-"));
         fs::create_dir_all(directory.join("lists/partial"))?;
         fs::create_dir_all(downloads.join("archives/partial"))?;
         let lock = cache::lock(&directory.join("lock"))?;
         let mirror = mirror(&sh)?;
-        let source = |suite: &&str| format!("deb {mirror} {suite} main\n");
-        let sources: String = suites.iter().map(source).collect();
+        let mut sources = Vec::new();
+        for suite in &suites {
+            sources.push(format!("deb {mirror} {suite} main\n"));
+        }
         fs::write(directory.join("status"), "")?;
-        fs::write(directory.join("sources.list"), sources)?;
+        fs::write(directory.join("sources.list"), sources.concat())?;
         let configuration = configuration(&sh, &directory, downloads, &native, &architectures)?;
         fs::write(directory.join("apt.conf"), configuration)?;
 
@@ -155,7 +159,7 @@ impl Archive {
         with_dependencies: bool,
         into: &Path,
     ) -> Result<()> {
-        let requests: Vec<String> = packages.iter().map(Package::request).collect();
+        let requests = packages.iter().map(Package::request);
         let mut apt_get = self.apt_get();
         if with_dependencies {
             apt_get = apt_get.args(["--yes", "--no-install-recommends", "--download-only"]);
@@ -167,25 +171,31 @@ impl Archive {
             apt_get = apt_get.arg(format!("--target-release={}", package.suite));
         }
         // If the index does not have a package, that is not the mirror's fault.
-        let uris = self.ask(apt_get.args(requests).arg("--print-uris"))?;
+        let question = apt_get.args(requests).arg("--print-uris");
+        let uris = self.ask(question)?;
         let files = files(&uris);
-        let bytes: u64 = files.iter().map(|(_, size)| size).sum();
+        let mut bytes = 0;
+        // `install` would print that it installs them.
+        let mut words = vec!["download"];
+        for (name, size) in &files {
+            bytes += size;
+            words.push(name);
+        }
         step(&format!(
             "downloading {} MB; packages: {}",
             bytes.div_ceil(1_000_000),
             files.len()
         ));
-        // `install` would print that it installs them.
-        let mut words = vec!["download"];
-        words.extend(files.iter().map(|(name, _)| name.as_str()));
         self.fetch(&words)?.map_err(NotFetched)?;
 
         // Unless it is asked for by name, the machine's own C library is used, because it belongs
         // to the machine's loader.
         let has_libc = packages.iter().any(|package| package.name == "libc6");
-        let mut files = cache::entries(&self.downloads.join("archives"))?;
+        let archives = self.downloads.join("archives");
+        let mut files = cache::entries(&archives)?;
         files.retain(|file| {
-            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let name = file.file_name().unwrap_or_default();
+            let name = name.to_string_lossy();
             name.ends_with(".deb") && (has_libc || !name.starts_with("libc6_"))
         });
         step(&format!("unpacking {} packages", files.len()));
@@ -206,15 +216,18 @@ impl Archive {
         let request = package.request();
         let show = cmd!(sh, "apt-cache show --no-all-versions {request}");
         let record = self.ask(self.configured(show))?;
-        let lines = record.lines();
-        for line in lines.filter_map(|line| line.strip_prefix("Depends: ")) {
-            for dependency in line.split([',', '|']) {
-                let name = dependency.split_whitespace().next().unwrap_or_default();
-                if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
-                    return Ok(Some(Package {
-                        name: name.into(),
-                        ..package.clone()
-                    }));
+        let has_prefix = |name: &str| prefixes.iter().any(|prefix| name.starts_with(prefix));
+        for line in record.lines() {
+            let Some(dependencies) = line.strip_prefix("Depends: ") else {
+                continue;
+            };
+            for dependency in dependencies.split([',', '|']) {
+                let mut words = dependency.split_whitespace();
+                let name = words.next().unwrap_or_default();
+                if has_prefix(name) {
+                    let mut found = package.clone();
+                    found.name = name.into();
+                    return Ok(Some(found));
                 }
             }
         }
@@ -226,17 +239,18 @@ impl Archive {
     fn fetch(&self, words: &[&str]) -> Result<Result<(), String>> {
         let mut pauses = self.pauses.iter();
         loop {
-            let mut apt_get = Command::from(self.apt_get().args(words));
+            let apt_get = self.apt_get().args(words);
+            let mut apt_get = Command::from(apt_get);
             // apt prints the sizes of downloads. Standard output is for results.
             let out = if words == ["update"] {
                 Stdio::null()
             } else {
                 io::stderr().into()
             };
-            let apt_get = apt_get
-                .current_dir(self.downloads.join("archives"))
-                .stdout(out);
-            let output = apt_get.stderr(Stdio::piped()).spawn()?.wait_with_output()?;
+            apt_get.current_dir(self.downloads.join("archives"));
+            apt_get.stdout(out);
+            apt_get.stderr(Stdio::piped());
+            let output = apt_get.spawn()?.wait_with_output()?;
             if output.status.success() {
                 return Ok(Ok(()));
             }
@@ -277,19 +291,22 @@ impl Archive {
 /// apt's first error, on one line and without the address of the server.
 fn first_error(errors: &[u8]) -> String {
     let errors = String::from_utf8_lossy(errors);
-    let error = errors
-        .lines()
-        .find_map(|line| line.strip_prefix("E: "))
-        .unwrap_or("apt-get failed");
+    let mut lines = errors.lines();
+    let error = lines.find_map(|line| line.strip_prefix("E: "));
+    let error = error.unwrap_or("apt-get failed");
     let error = error.split(" [IP: ").next().unwrap_or(error);
-    error.split_whitespace().collect::<Vec<_>>().join(" ")
+    let words: Vec<&str> = error.split_whitespace().collect();
+    words.join(" ")
 }
 
 /// Fetches packages and unpacks them into a directory.
 pub(crate) fn unpack(packages: &[Package], with_dependencies: bool, into: &Path) -> Result<()> {
     let downloads = into.join("downloads");
-    Archive::open(&downloads, packages)?.unpack(packages, with_dependencies, into)?;
-    Ok(fs::remove_dir_all(downloads)?)
+    let archive = Archive::open(&downloads, packages)?;
+    archive.unpack(packages, with_dependencies, into)?;
+    drop(archive);
+    fs::remove_dir_all(downloads)?;
+    Ok(())
 }
 
 /// Returns Debian's mirror: the one that the environment names, else the first of apt's sources.

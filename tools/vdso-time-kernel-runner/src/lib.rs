@@ -38,7 +38,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
 #[cfg(feature = "host")]
-use anyhow::{Context as _, Error, Result};
+use anyhow::{Context as _, Result};
 #[cfg(feature = "host")]
 use xshell::Cmd;
 
@@ -60,7 +60,8 @@ pub const NOT_FETCHED: u8 = 75;
 /// Returns the name of this program, with which cargo starts it as well.
 pub fn name() -> String {
     let program = env::current_exe().unwrap_or_default();
-    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let name = program.file_name().unwrap_or_default();
+    let name = name.to_string_lossy();
     // The kernel adds this if the program was installed anew meanwhile.
     name.trim_end_matches(" (deleted)").to_owned()
 }
@@ -73,8 +74,11 @@ pub fn step(message: &str) {
 /// Runs a command of this program, and prints why it failed. Returns its status.
 #[cfg(feature = "host")]
 pub fn run(command: impl FnOnce() -> Result<ExitCode>) -> ExitCode {
-    let result = sigchld::catch().map_err(Error::from);
-    let error = match result.and_then(|()| command()) {
+    let result = match sigchld::catch() {
+        Ok(()) => command(),
+        Err(error) => Err(error.into()),
+    };
+    let error = match result {
         Ok(code) => return code,
         Err(error) => error,
     };
@@ -91,5 +95,6 @@ pub fn run(command: impl FnOnce() -> Result<ExitCode>) -> ExitCode {
 #[cfg(feature = "host")]
 pub fn become_command(command: Cmd<'_>) -> Result<ExitCode> {
     let name = command.to_string();
-    Err(Command::from(command).exec()).with_context(|| format!("cannot start {name}"))
+    let error = Command::from(command).exec();
+    Err(error).with_context(|| format!("cannot start {name}"))
 }

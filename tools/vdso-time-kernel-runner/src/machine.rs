@@ -63,7 +63,12 @@ impl FromStr for Machine {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (name, runner) = text.split_once('@').unwrap_or((text, ""));
+        let mut name = text;
+        let mut runner = "";
+        if let Some((before, after)) = text.split_once('@') {
+            name = before;
+            runner = after;
+        }
         let arch = find(&TARGETS.arches, "architecture", name, |arch| arch.name)?;
         let can_run = arch.hosts.contains(&ARCH);
         let runner = match runner {
@@ -84,7 +89,12 @@ impl Boot {
     fn parse(arch: &Arch, text: &str) -> Result<Self, String> {
         let mut parts = text.split('+');
         let kernel = parts.next().unwrap_or_default();
-        let (guest, version) = kernel.split_once('-').unwrap_or((arch.guests[0], kernel));
+        let mut guest = arch.guests[0];
+        let mut version = kernel;
+        if let Some((before, after)) = kernel.split_once('-') {
+            guest = before;
+            version = after;
+        }
         if !arch.guests.contains(&guest) {
             let guests = arch.guests.join(", ");
             return Err(format!(
@@ -93,29 +103,30 @@ impl Boot {
             ));
         }
         let guest = find(&TARGETS.guests, "guest", guest, |guest| guest.name)?;
-        let kernel = *find(
-            &guest.kernels,
-            &format!("{} kernel", guest.name),
-            version,
-            |version| *version,
-        )?;
+        let what = format!("{} kernel", guest.name);
+        let kernel = find(&guest.kernels, &what, version, |version| *version)?;
+        let asked: Vec<&str> = parts.collect();
+        let options = options(guest, &asked)?;
         Ok(Self {
             guest,
             kernel,
-            options: options(guest, &parts.collect::<Vec<_>>())?,
+            options,
         })
     }
 }
 
 /// Returns the boot options of these names, in one order, so that each machine has one name.
 fn options(guest: &Guest, asked: &[&str]) -> Result<Vec<&'static BootOption>, String> {
-    let options = TARGETS.options.iter();
-    let mut available: Vec<_> = options
-        .filter(|option| option.guests.contains(&guest.name))
-        .collect();
+    let mut available = Vec::new();
+    let mut names = Vec::new();
+    for option in &TARGETS.options {
+        if option.guests.contains(&guest.name) {
+            available.push(option);
+            names.push(option.name);
+        }
+    }
     for name in asked {
-        if available.iter().all(|option| option.name != *name) {
-            let names: Vec<&str> = available.iter().map(|option| option.name).collect();
+        if !names.contains(name) {
             return Err(format!(
                 "{} has no boot option +{name}; choose from +{}",
                 guest.name,
@@ -141,7 +152,8 @@ fn find<T>(
 }
 
 fn names<T>(table: &[T], of: fn(&T) -> &'static str) -> String {
-    table.iter().map(of).collect::<Vec<_>>().join(", ")
+    let names: Vec<&str> = table.iter().map(of).collect();
+    names.join(", ")
 }
 
 impl fmt::Display for Machine {
@@ -159,9 +171,10 @@ impl fmt::Display for Machine {
                     write!(f, "{}-", guest.name)?;
                 }
                 f.write_str(kernel)?;
-                options
-                    .iter()
-                    .try_for_each(|option| write!(f, "+{}", option.name))
+                for option in options {
+                    write!(f, "+{}", option.name)?;
+                }
+                Ok(())
             }
         }
     }

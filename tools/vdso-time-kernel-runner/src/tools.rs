@@ -43,8 +43,9 @@ pub(crate) fn gcc(arch: &Arch) -> Result<Gcc> {
         if suite != SUITE {
             // gcc starts these.
             let collect = format!("usr/libexec/gcc-cross/{gnu}/14/collect2");
+            let linker = format!("usr/bin/{gnu}-ld");
             start_with_loader(draft, &tree, &collect)?;
-            start_with_loader(draft, &tree, &format!("usr/bin/{gnu}-ld"))?;
+            start_with_loader(draft, &tree, &linker)?;
         }
         let program = format!("usr/bin/{gnu}-gcc");
         let sysroot = format!("--sysroot={}", tree.display());
@@ -82,11 +83,13 @@ pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
         let share = tree.join("usr/share");
         let mut arguments = Vec::new();
         for name in ["qemu", "seabios"] {
+            let directory = share.join(name);
             arguments.push("-L".to_owned());
-            arguments.push(share.join(name).display().to_string());
+            arguments.push(directory.display().to_string());
         }
         for Guest { qemu, .. } in &TARGETS.guests {
-            write_script(draft, &tree, qemu, &format!("usr/bin/{qemu}"), &arguments)?;
+            let program = format!("usr/bin/{qemu}");
+            write_script(draft, &tree, qemu, &program, &arguments)?;
         }
         Ok(())
     })?;
@@ -97,13 +100,17 @@ pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
 pub(crate) fn qemu_user(arch: &Arch) -> Result<PathBuf> {
     let mut names: Vec<&str> = TARGETS.arches.iter().map(|arch| arch.qemu).collect();
     names.dedup();
-    let tree = cache::directory()?.join(format!("qemu-10-{QEMU_SUITE}-{}", names.join("-")));
+    let joined = names.join("-");
+    let tree = cache::directory()?.join(format!("qemu-10-{QEMU_SUITE}-{joined}"));
     build_tree(&tree, QEMU_SUITE, &["qemu-user"], |draft| {
         // The programs are linked statically. The package has more of them.
-        for name in names.iter().map(|name| format!("qemu-{name}")) {
-            fs::rename(draft.join("usr/bin").join(&name), draft.join(&name))?;
+        let programs = draft.join("usr/bin");
+        for name in names {
+            let program = format!("qemu-{name}");
+            fs::rename(programs.join(&program), draft.join(&program))?;
         }
-        Ok(fs::remove_dir_all(draft.join("usr"))?)
+        fs::remove_dir_all(draft.join("usr"))?;
+        Ok(())
     })?;
     Ok(tree.join(format!("qemu-{}", arch.qemu)))
 }
@@ -121,7 +128,8 @@ pub(crate) fn guest(guest: &Guest, version: &str) -> Result<PathBuf> {
         let tree = draft.join("tree");
         let archive = Archive::open(&downloads, std::slice::from_ref(&kernel))?;
         // The first package is empty and depends on the one with the kernel.
-        while let Some(next) = archive.dependency(&kernel, &["linux-image-", "linux-binary-"])? {
+        let prefixes = ["linux-image-", "linux-binary-"];
+        while let Some(next) = archive.dependency(&kernel, &prefixes)? {
             kernel = next;
         }
         let name = kernel.name.clone();
@@ -134,7 +142,8 @@ pub(crate) fn guest(guest: &Guest, version: &str) -> Result<PathBuf> {
         }
         decompress(&draft.join("vmlinuz"))?;
         fs::remove_dir_all(downloads)?;
-        Ok(fs::remove_dir_all(tree)?)
+        fs::remove_dir_all(tree)?;
+        Ok(())
     })?;
     Ok(directory)
 }
@@ -147,7 +156,8 @@ fn keep_guest_files(tree: &Path, to: &Path) -> Result<()> {
         sh,
         "find {tree} -type f ( -name vmlinu[xz]* -o -name vexpress-v2p-ca9.dtb -o -name busybox -perm /1 )"
     );
-    for file in files.quiet().read()?.lines() {
+    let files = files.quiet().read()?;
+    for file in files.lines() {
         let mut name = Path::new(file).file_name().unwrap_or_default();
         if name.to_string_lossy().starts_with("vmlinu") {
             name = "vmlinuz".as_ref();
@@ -161,14 +171,14 @@ fn keep_guest_files(tree: &Path, to: &Path) -> Result<()> {
 /// cannot do for zstd. Other files stay as they are.
 fn decompress(kernel: &Path) -> Result<()> {
     let bytes = fs::read(kernel)?;
-    if !bytes.starts_with(b"MZ\0\0zimg") || bytes.get(24..28) != Some(b"zstd") {
+    let is_for_efi = bytes.starts_with(b"MZ\0\0zimg");
+    let is_zstd = bytes.get(24..28) == Some(b"zstd");
+    if !is_for_efi || !is_zstd {
         return Ok(());
     }
     let packed = kernel.with_extension("zst");
-    fs::write(
-        &packed,
-        payload(&bytes).context("the kernel has no payload")?,
-    )?;
+    let payload = payload(&bytes).context("the kernel has no payload")?;
+    fs::write(&packed, payload)?;
     let tree = cache::directory()?.join(format!("zstd-{SUITE}"));
     build_tree(&tree, SUITE, &["zstd"], |draft| {
         write_script(draft, &tree, "zstd", "usr/bin/zstd", &[])
@@ -186,9 +196,11 @@ fn decompress(kernel: &Path) -> Result<()> {
 
 /// Returns the compressed kernel, whose offset and size are in the header.
 fn payload(bytes: &[u8]) -> Option<&[u8]> {
-    let offset = u32::from_le_bytes(*bytes.get(8..)?.first_chunk()?);
-    let size = u32::from_le_bytes(*bytes.get(12..)?.first_chunk()?);
-    bytes.get(offset as usize..)?.get(..size as usize)
+    let offset = bytes.get(8..)?.first_chunk()?;
+    let offset = u32::from_le_bytes(*offset) as usize;
+    let size = bytes.get(12..)?.first_chunk()?;
+    let size = u32::from_le_bytes(*size) as usize;
+    bytes.get(offset..)?.get(..size)
 }
 
 /// Unpacks the packages with their dependencies into a draft of the tree, and calls `finish`.
@@ -201,12 +213,14 @@ fn build_tree(
     cache::build_once(tree, |draft| {
         step(&format!("fetching {}", names.join(", ")));
         let architecture = native_architecture(&Shell::new()?)?;
-        let packages: Vec<_> = names
-            .iter()
-            .map(|name| Package::new(name, &architecture, suite))
-            .collect();
+        let mut packages = Vec::new();
+        for name in names {
+            packages.push(Package::new(name, &architecture, suite));
+        }
         debian::unpack(&packages, true, draft)?;
-        for unused in ["doc", "man", "locale"].map(|name| draft.join("usr/share").join(name)) {
+        let share = draft.join("usr/share");
+        for name in ["doc", "man", "locale"] {
+            let unused = share.join(name);
             if unused.is_dir() {
                 fs::remove_dir_all(unused)?;
             }
@@ -235,14 +249,17 @@ fn write_script(
         let loader = quoted(&tree.join(loader).display().to_string());
         start = format!("exec {loader} --library-path {libraries}");
     }
-    let program = quoted(&tree.join(program).display().to_string());
-    let arguments: String = arguments.iter().map(|word| quoted(word) + " ").collect();
-    let script = format!("#!/bin/sh\n{start} {program} {arguments}\"$@\"\n");
-    fs::write(draft.join(name), script)?;
-    Ok(fs::set_permissions(
-        draft.join(name),
-        Permissions::from_mode(0o755),
-    )?)
+    let program = tree.join(program).display().to_string();
+    let mut words = vec![quoted(&program)];
+    for argument in arguments {
+        words.push(quoted(argument));
+    }
+    let words = words.join(" ");
+    let script = format!("#!/bin/sh\n{start} {words} \"$@\"\n");
+    let file = draft.join(name);
+    fs::write(&file, script)?;
+    fs::set_permissions(&file, Permissions::from_mode(0o755))?;
+    Ok(())
 }
 
 /// Returns a word for the shell.

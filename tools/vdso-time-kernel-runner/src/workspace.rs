@@ -16,8 +16,8 @@ pub fn target() -> PathBuf {
     if !named.is_empty() {
         return path::absolute(&named).unwrap_or_else(|_| named.into());
     }
-    let directory = metadata(&["--no-deps"])["target_directory"].clone();
-    if let Some(directory) = directory.as_str() {
+    let metadata = metadata(&["--no-deps"]);
+    if let Some(directory) = metadata["target_directory"].as_str() {
         return directory.into();
     }
     let cache = cache::directory().unwrap_or_default();
@@ -32,19 +32,29 @@ pub fn programs(package: &Path) -> Vec<String> {
     }
     let path = format!("--manifest-path={}", manifest.display());
     let metadata = metadata(&["--no-deps", "--offline", &path]);
-    let packages = metadata["packages"].as_array().into_iter().flatten();
     let mut names = Vec::new();
-    for package in packages {
+    for package in elements(&metadata["packages"]) {
         if package["manifest_path"] != *manifest.to_string_lossy() {
             continue;
         }
-        for target in package["targets"].as_array().into_iter().flatten() {
-            if target["kind"][0] == "bin" {
-                names.extend(target["name"].as_str().map(String::from));
+        for target in elements(&package["targets"]) {
+            if target["kind"][0] != "bin" {
+                continue;
+            }
+            if let Some(name) = target["name"].as_str() {
+                names.push(name.to_owned());
             }
         }
     }
     names
+}
+
+/// Returns the elements of an array, or none.
+fn elements(value: &Value) -> &[Value] {
+    match value.as_array() {
+        Some(elements) => elements,
+        None => &[],
+    }
 }
 
 /// Returns what `cargo metadata` prints, or null if it fails.

@@ -19,10 +19,18 @@ fn tcp_connects_on_the_loopback_interface() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let client = thread::spawn(move || {
-        TcpStream::connect(address).unwrap().write_all(b"hi").unwrap();
+        TcpStream::connect(address)
+            .unwrap()
+            .write_all(b"hi")
+            .unwrap();
     });
     let mut text = String::new();
-    listener.accept().unwrap().0.read_to_string(&mut text).unwrap();
+    listener
+        .accept()
+        .unwrap()
+        .0
+        .read_to_string(&mut text)
+        .unwrap();
     client.join().unwrap();
     assert_eq!(text, "hi");
 }
@@ -31,7 +39,9 @@ fn tcp_connects_on_the_loopback_interface() {
 fn udp_arrives_on_the_loopback_interface() {
     let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
     let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
-    sender.send_to(b"x", receiver.local_addr().unwrap()).unwrap();
+    sender
+        .send_to(b"x", receiver.local_addr().unwrap())
+        .unwrap();
     assert_eq!(receiver.recv(&mut [0; 4]).unwrap(), 1);
 }
 
@@ -54,7 +64,9 @@ fn a_unix_socket_is_bound_in_the_temporary_directory() {
 
 #[test]
 fn the_program_of_the_package_runs() {
-    let output = Command::new(env!("CARGO_BIN_EXE_ordinary")).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_ordinary"))
+        .output()
+        .unwrap();
     assert_eq!(output.stdout, b"the program\n");
 }
 
@@ -74,7 +86,12 @@ fn a_shell_and_the_usual_commands_run() {
 
 #[test]
 fn a_script_runs() {
-    assert!(Command::new("./fixtures/script.sh").status().unwrap().success());
+    assert!(
+        Command::new("./fixtures/script.sh")
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 #[test]
@@ -85,14 +102,21 @@ fn home_and_path_are_set() {
 
 #[test]
 fn devices_are_there() {
-    fs::File::open("/dev/urandom").unwrap().read_exact(&mut [0; 8]).unwrap();
+    fs::File::open("/dev/urandom")
+        .unwrap()
+        .read_exact(&mut [0; 8])
+        .unwrap();
     fs::write("/dev/null", "x").unwrap();
     fs::File::open("/dev/zero").unwrap();
 }
 
 #[test]
 fn a_pseudo_terminal_opens() {
-    fs::File::options().read(true).write(true).open("/dev/ptmx").unwrap();
+    fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/ptmx")
+        .unwrap();
     assert!(fs::read_dir("/dev/pts").unwrap().count() > 0);
 }
 
@@ -135,7 +159,10 @@ fn an_empty_directory_is_there() {
 #[test]
 fn a_directory_with_the_name_target_is_there() {
     assert!(fs::exists("fixtures/target/inner.txt").unwrap());
-    assert!(!fs::exists("target/CACHEDIR.TAG").unwrap(), "cargo built it");
+    assert!(
+        !fs::exists("target/CACHEDIR.TAG").unwrap(),
+        "cargo built it"
+    );
 }
 
 #[test]
@@ -158,7 +185,10 @@ fn a_file_keeps_its_mode_and_its_time() {
 
 #[test]
 fn a_file_beside_the_package_is_there() {
-    assert_eq!(fs::read_to_string("../beside/file.txt").unwrap(), "beside\n");
+    assert_eq!(
+        fs::read_to_string("../beside/file.txt").unwrap(),
+        "beside\n"
+    );
 }
 
 #[test]
