@@ -72,29 +72,31 @@ fn batch<const STEPS: u32>() -> f64 {
 /// missing.
 fn row<const STEPS: u32>(counter: Option<&CounterTime>, rounds: usize) -> Vec<f64> {
     let vdso = VdsoTime::<Monotonic>::default();
-    let round = |_| {
-        let mut nanos = vec![
-            batch::<STEPS>(),
-            each_call::<STEPS, _>(&WallTime),
-            each_call::<STEPS, _>(&vdso),
-        ];
-        nanos.extend(counter.map(each_call::<STEPS, _>));
-        nanos
-    };
-    let rounds: Vec<Vec<f64>> = (0..rounds).map(round).collect();
-    let mut medians = Vec::new();
-    for at in 0..rounds[0].len() {
-        let nanos: Vec<f64> = rounds.iter().map(|round| round[at]).collect();
-        medians.push(median(&nanos));
+    let mut truth = Vec::new();
+    let mut wall_time = Vec::new();
+    let mut vdso_time = Vec::new();
+    let mut counter_time = Vec::new();
+    for _ in 0..rounds {
+        truth.push(batch::<STEPS>());
+        wall_time.push(each_call::<STEPS, _>(&WallTime));
+        vdso_time.push(each_call::<STEPS, _>(&vdso));
+        if let Some(counter) = counter {
+            counter_time.push(each_call::<STEPS, _>(counter));
+        }
+    }
+    let mut medians = vec![median(&truth), median(&wall_time), median(&vdso_time)];
+    if counter.is_some() {
+        medians.push(median(&counter_time));
     }
     medians
 }
 
 fn report(arguments: &Arguments) -> Report {
-    let counter = CounterTime::new()
-        .map_err(|status| eprintln!("{COUNTER}: {status}"))
-        .ok();
-    let counter = counter.as_ref();
+    let counter = CounterTime::new();
+    if let Err(status) = &counter {
+        eprintln!("{COUNTER}: {status}");
+    }
+    let counter = counter.as_ref().ok();
     let rounds = arguments.effort.choose(1, 201, 2001);
     let rows = [
         row::<2>(counter, rounds),
@@ -104,15 +106,15 @@ fn report(arguments: &Arguments) -> Report {
         row::<30>(counter, rounds),
         row::<100>(counter, rounds),
     ];
-    let mut table = Table::new(
-        "precision",
-        ["ns", "2 steps", "3 steps", "5", "10", "30", "100"],
-    );
+    let head = ["ns", "2 steps", "3 steps", "5", "10", "30", "100"];
+    let mut table = Table::new("precision", head);
     for (at, name) in NAMES.into_iter().enumerate() {
-        table.add(
-            name,
-            rows.iter().map(|row| Some(format!("{:.1}", row.get(at)?))),
-        );
+        let mut cells = Vec::new();
+        for row in &rows {
+            let nanos = row.get(at);
+            cells.push(nanos.map(|nanos| format!("{nanos:.1}")));
+        }
+        table.add(name, cells);
     }
     Report {
         tables: vec![table],

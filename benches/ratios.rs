@@ -58,7 +58,9 @@ const BARE: &str = "bare";
 const EMPTY: &str = "empty call";
 /// The traced sites, and the published overhead of ftrace's call ops, in empty calls: with a tracer
 /// a call takes 2.81 ns instead of 0.95.
-const SITES: [(&str, &str); 2] = [("no tracer", ""), ("a tracer", "1.96")];
+const SITES: [(&str, &str); 2] = [(NO_TRACER, ""), (A_TRACER, "1.96")];
+const NO_TRACER: &str = "no tracer";
+const A_TRACER: &str = "a tracer";
 
 struct Nothing;
 
@@ -76,12 +78,14 @@ fn empty() {
 }
 
 fn traced_row() -> Row {
-    for site in sites().iter().filter(|site| site.name() == "on") {
-        site.set_tracer(Some(&TRACER));
+    for site in sites() {
+        if site.name() == "on" {
+            site.set_tracer(Some(&TRACER));
+        }
     }
     let contenders = [
-        Contender::new(SITES[0].0, || keep(traced!("off", vdso_time::time()))),
-        Contender::new(SITES[1].0, || keep(traced!("on", vdso_time::time()))),
+        Contender::new(NO_TRACER, || keep(traced!("off", vdso_time::time()))),
+        Contender::new(A_TRACER, || keep(traced!("on", vdso_time::time()))),
         Contender::new(EMPTY, empty),
         Contender::new(BARE, || keep(vdso_time::time())),
     ];
@@ -165,9 +169,7 @@ fn slow_rows() -> impl Iterator<Item = &'static str> {
 
 /// Returns the reads that no segment answers immediately, and the ratio to a read of the vDSO.
 fn slow_table(samples: &Samples) -> Table {
-    const NAMES: [&str; 3] = [OURS, VDSO, RESTED];
-    let [ours, vdso, rested] = NAMES;
-    let head = ["isolated, ns", ours, vdso, rested, "/ clock_gettime"];
+    let head = ["isolated, ns", OURS, VDSO, RESTED, "/ clock_gettime"];
     let mut table = Table::new("slow", head);
     for row in slow_rows() {
         let mut ratios = Vec::new();
@@ -176,8 +178,11 @@ fn slow_table(samples: &Samples) -> Table {
                 ratios.push(format!("{ratio:.2}"));
             }
         }
-        let nanos = NAMES.map(|name| samples.isolated(row, name, 0));
-        table.add(row, nanos.into_iter().chain([Some(ratios.join(", "))]));
+        let ours = samples.isolated(row, OURS, 0);
+        let vdso = samples.isolated(row, VDSO, 0);
+        let rested = samples.isolated(row, RESTED, 0);
+        let ratios = ratios.join(", ");
+        table.add(row, [ours, vdso, rested, Some(ratios)]);
     }
     table
 }
@@ -185,10 +190,8 @@ fn slow_table(samples: &Samples) -> Table {
 /// Returns the overhead of a traced site over the bare call: in nanoseconds, and in empty calls of
 /// a loop, which is the unit of the published figure from another machine.
 fn trace_table(samples: &Samples) -> Table {
-    let mut table = Table::new(
-        "trace",
-        ["overhead, empty calls", "vdso-time-trace", "ftrace", "ns"],
-    );
+    let head = ["overhead, empty calls", "vdso-time-trace", "ftrace", "ns"];
+    let mut table = Table::new("trace", head);
     for (site, published) in SITES {
         let Some(isolated) = overhead(samples, site, Spacing::Isolated) else {
             continue;
@@ -208,7 +211,8 @@ fn trace_table(samples: &Samples) -> Table {
 fn overhead(samples: &Samples, site: &str, spacing: Spacing) -> Option<f64> {
     let ratio = samples.ratio(TRACED, spacing, [site, BARE])?;
     let bare = samples.nanos(TRACED, spacing, BARE)?;
-    Some((bare * (ratio - 1.0)).max(0.0))
+    let added = bare * (ratio - 1.0);
+    Some(added.max(0.0))
 }
 
 fn main() -> ExitCode {

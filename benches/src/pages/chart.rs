@@ -144,8 +144,11 @@ impl Chart<'_> {
             low = least.min(1.0).log10().floor();
             high = most.max(1.0).log10();
         }
-        let names = self.names().iter().map(|name| width(name));
-        let left = names.fold(0.0, f64::max) + 2.0 * GAP + RADIUS;
+        let mut longest: f64 = 0.0;
+        for name in self.names() {
+            longest = longest.max(width(name));
+        }
+        let left = longest + 2.0 * GAP + RADIUS;
         // At the right of the longest bar is its value.
         let right = WIDTH - width("00000.0") - GAP;
         Axis {
@@ -158,8 +161,7 @@ impl Chart<'_> {
 
     /// Returns the bars of a row. A contender that has no such call has none.
     fn bars<'a>(&'a self, row: &'a [String]) -> Vec<Bar<'a>> {
-        let rows = self.table.rows.iter().map(|row| &row[0]);
-        let has_ours = rows.chain(self.names()).any(|name| is_ours(name));
+        let is_ours_or_all = !self.has_ours() || is_ours(&row[0]);
         let mut bars = Vec::new();
         for (name, cell) in self.names().iter().zip(&row[1..]) {
             if let Some(value) = number(cell) {
@@ -167,11 +169,26 @@ impl Chart<'_> {
                     name,
                     value,
                     text: first(cell),
-                    is_ours: !has_ours || is_ours(name) || is_ours(&row[0]),
+                    is_ours: is_ours_or_all || is_ours(name),
                 });
             }
         }
         bars
+    }
+
+    /// Returns whether a row or a column is this crate's.
+    fn has_ours(&self) -> bool {
+        for row in &self.table.rows {
+            if is_ours(&row[0]) {
+                return true;
+            }
+        }
+        for name in self.names() {
+            if is_ours(name) {
+                return true;
+            }
+        }
+        false
     }
 
     fn unit(&self, axis: &Axis) -> String {
@@ -192,9 +209,14 @@ impl Chart<'_> {
     fn lines(&self, body: &mut String, axis: &Axis, top: f64, height: f64) {
         let mut places = vec![axis.left];
         if axis.is_log {
-            let powers = axis.low as i32 + 1..;
-            let powers = powers.map(|power| axis.place(10_f64.powi(power)));
-            places.extend(powers.take_while(|place| *place < WIDTH - width("00000.0")));
+            let right = WIDTH - width("00000.0");
+            let mut power = axis.low as i32 + 1;
+            let mut place = axis.place(10_f64.powi(power));
+            while place < right {
+                places.push(place);
+                power += 1;
+                place = axis.place(10_f64.powi(power));
+            }
         } else if self.is_ratio() {
             places.push(axis.place(1.0));
         }
@@ -292,19 +314,26 @@ mod tests {
             let rest = text.split_once(name).unwrap().1;
             rest.split('\'').nth(1).unwrap().to_owned()
         };
-        let bars = svg.split("<rect ").skip(1);
-        bars.map(|bar| (value(bar, "class="), value(bar, "width=").parse().unwrap()))
-            .collect()
+        let mut bars = Vec::new();
+        for bar in svg.split("<rect ").skip(1) {
+            let class = value(bar, "class=");
+            let width = value(bar, "width=");
+            bars.push((class, width.parse().unwrap()));
+        }
+        bars
     }
 
     #[test]
     fn a_bar_is_as_long_as_its_value_and_a_missing_value_has_none() {
         for head in ["ns", "/ direct"] {
-            let found = bars(&svg(&[head, "vdso-time", "libc", "std"], "10 - 40,20"));
-            assert_eq!(found.len(), 2, "{found:?}");
-            let ratio = found[1].1 / found[0].1;
-            assert!((ratio - 4.0).abs() < 0.01, "{found:?}");
-            assert_eq!([&*found[0].0, &*found[1].0], ["bar ours", "bar"]);
+            let svg = svg(&[head, "vdso-time", "libc", "std"], "10 - 40,20");
+            let found = bars(&svg);
+            let [(ours, short), (other, long)] = found.as_slice() else {
+                panic!("{found:?}");
+            };
+            assert!((long / short - 4.0).abs() < 0.01, "{found:?}");
+            assert_eq!(ours, "bar ours");
+            assert_eq!(other, "bar");
         }
     }
 

@@ -29,9 +29,10 @@ pub struct Table {
 impl Table {
     /// Creates a table without rows. A page refers to it by its name.
     pub fn new<'a>(name: &str, head: impl IntoIterator<Item = &'a str>) -> Self {
+        let head = head.into_iter().map(String::from);
         Self {
             name: name.into(),
-            head: head.into_iter().map(String::from).collect(),
+            head: head.collect(),
             rows: Vec::new(),
         }
     }
@@ -44,19 +45,31 @@ impl Table {
         columns: &[&'static str],
         cell: impl Fn(&str, &'static str) -> Option<String>,
     ) -> Self {
-        let mut table = Self::new(name, [&[unit], columns].concat());
+        let mut head = vec![unit];
+        head.extend(columns);
+        let mut table = Self::new(name, head);
         for row in rows {
             let row = row.as_ref();
-            table.add(row, columns.iter().map(|column| cell(row, column)));
+            let mut cells = Vec::new();
+            for column in columns {
+                cells.push(cell(row, column));
+            }
+            table.add(row, cells);
         }
         table
     }
 
     /// Adds a row, unless it has no text but its name.
     pub fn add(&mut self, row: &str, cells: impl IntoIterator<Item = Option<String>>) {
-        let cells: Vec<String> = cells.into_iter().map(Option::unwrap_or_default).collect();
-        if cells.iter().any(|cell| !cell.is_empty()) {
-            self.rows.push([vec![row.into()], cells].concat());
+        let mut line = vec![row.to_owned()];
+        let mut has_text = false;
+        for cell in cells {
+            let cell = cell.unwrap_or_default();
+            has_text |= !cell.is_empty();
+            line.push(cell);
+        }
+        if has_text {
+            self.rows.push(line);
         }
     }
 
@@ -79,8 +92,10 @@ impl Table {
     pub fn show(mut self, write: bool, names: &[String]) -> io::Result<()> {
         if write {
             for page in pages()? {
-                if let Some([_, old, _]) = section(&fs::read_to_string(page)?, &self.name) {
-                    self.merge(Self::parse("", old), names);
+                let page = fs::read_to_string(page)?;
+                if let Some([_, old, _]) = section(&page, &self.name) {
+                    let old = Self::parse("", old);
+                    self.merge(old, names);
                 }
             }
         }
@@ -140,16 +155,25 @@ impl Table {
 
     /// Returns the length of the longest cell.
     fn width(&self, column: usize) -> usize {
-        let cells = self.rows.iter().map(|row| &row[column]);
-        let lengths = cells
-            .chain([&self.head[column]])
-            .map(|cell| cell.chars().count());
-        lengths.max().unwrap_or(0)
+        let mut width = self.head[column].chars().count();
+        for row in &self.rows {
+            let length = row[column].chars().count();
+            width = width.max(length);
+        }
+        width
     }
 
+    /// Returns whether the column has numbers.
     fn is_right(&self, column: usize) -> bool {
-        let is_number = |row: &Vec<String>| chart::number(&row[column]).is_some();
-        column > 0 && self.rows.iter().any(is_number)
+        if column == 0 {
+            return false;
+        }
+        for row in &self.rows {
+            if chart::number(&row[column]).is_some() {
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -168,9 +192,11 @@ pub fn write(tables: &[Table], machine: Option<&str>, is_part: bool) -> io::Resu
                 continue;
             };
             missing.retain(|name| *name != table.name);
-            let shown = Table::parse("", text).rows.len();
-            if !is_part || table.rows.len() >= shown {
-                page = [before, &table.to_string(), after].concat();
+            let shown = Table::parse("", text);
+            let is_whole = table.rows.len() >= shown.rows.len();
+            if is_whole || !is_part {
+                let text = table.to_string();
+                page = [before, &text, after].concat();
             }
         }
         // A page without these tables keeps the machine of its own.
@@ -202,8 +228,13 @@ fn with_machine(page: String, machine: &str) -> String {
 
 /// Returns the cells of a line of a table.
 fn cells(line: &str) -> Option<Vec<String>> {
-    let line = line.strip_prefix('|')?.strip_suffix('|')?;
-    Some(line.split('|').map(|cell| cell.trim().to_owned()).collect())
+    let line = line.strip_prefix('|')?;
+    let line = line.strip_suffix('|')?;
+    let mut cells = Vec::new();
+    for cell in line.split('|') {
+        cells.push(cell.trim().to_owned());
+    }
+    Some(cells)
 }
 
 fn root() -> &'static Path {
@@ -243,7 +274,8 @@ fn charts(page: &str) -> Vec<(PathBuf, String)> {
     let mut charts = Vec::new();
     for section in page.split(BEGIN).skip(1) {
         if let Some((name, svg)) = chart(page, section) {
-            charts.push((root().join(format!("docs/charts/{name}.svg")), svg));
+            let file = format!("docs/charts/{name}.svg");
+            charts.push((root().join(file), svg));
         }
     }
     charts
@@ -255,8 +287,10 @@ fn chart<'a>(page: &str, section: &'a str) -> Option<(&'a str, String)> {
     let (marker, rest) = section.split_once(" -->\n")?;
     let (name, asked) = marker.split_once(" chart=")?;
     let (columns, title) = asked.split_once(' ')?;
-    let table = Table::parse(name, rest.split_once(END)?.0);
-    let (before, _) = page.split_once(&format!("charts/{name}.svg)"))?;
+    let (lines, _) = rest.split_once(END)?;
+    let table = Table::parse(name, lines);
+    let link = format!("charts/{name}.svg)");
+    let (before, _) = page.split_once(&link)?;
     let (_, picture) = before.rsplit_once("![")?;
     let (description, _) = picture.rsplit_once("](")?;
     let words: Vec<&str> = description.split_whitespace().collect();
@@ -278,11 +312,14 @@ mod tests {
         let names = ["i686@native", "aarch64@7", "armv7@7"].map(String::from);
         let table = |rows: &[[&str; 2]]| {
             let mut table = Table::new("", ["machine", "tests"]);
-            rows.iter()
-                .for_each(|[machine, tests]| table.add(machine, [Some((*tests).into())]));
+            for [machine, tests] in rows {
+                let tests = (*tests).to_owned();
+                table.add(machine, [Some(tests)]);
+            }
             table
         };
-        let old = table(&[["gone@1", "0"], ["i686@native", "1"], ["armv7@7", "2"]]).to_string();
+        let old = table(&[["gone@1", "0"], ["i686@native", "1"], ["armv7@7", "2"]]);
+        let old = old.to_string();
         let mut new = table(&[["armv7@7", "4"], ["aarch64@7", "3"]]);
         new.merge(Table::parse("", &old), &names);
         assert_eq!(
@@ -294,9 +331,11 @@ mod tests {
     /// Compares the charts. With `CHARTS=overwrite` it draws those whose table was changed by hand.
     #[test]
     fn each_chart_shows_the_table_of_its_page() {
+        let asked = std::env::var("CHARTS").unwrap_or_default();
         for page in pages().unwrap() {
-            for (file, svg) in charts(&fs::read_to_string(&page).unwrap()) {
-                if std::env::var_os("CHARTS").is_some_and(|what| what == "overwrite") {
+            let text = fs::read_to_string(&page).unwrap();
+            for (file, svg) in charts(&text) {
+                if asked == "overwrite" {
                     fs::write(&file, &svg).unwrap();
                 }
                 let old = fs::read_to_string(&file).unwrap_or_default();
