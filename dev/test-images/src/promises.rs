@@ -77,8 +77,9 @@ fn lie_inside(image: &Image<'_>, symbols: &[Symbol<'_>], bytes: &[u8]) {
         all.start <= string.start && string.end <= all.end
     };
     for symbol in symbols {
-        let strings = [Some(symbol.name()), symbol.version()];
-        for string in strings.into_iter().flatten() {
+        let mut strings = vec![symbol.name()];
+        strings.extend(symbol.version());
+        for string in strings {
             assert!(inside(string), "{symbol:?} has a string outside");
             assert!(
                 string.count_bytes() <= LONGEST_NAME,
@@ -181,40 +182,46 @@ pub fn beginnings_agree(bytes: &[u8]) -> usize {
 
 /// Fails unless a look-up finds the first symbol with the name, and with the name and version.
 fn look_ups_agree(image: &Image<'_>, symbols: &[Symbol<'_>]) {
-    let text = |string: &CStr| {
-        string
-            .to_str()
-            .ok()
-            .filter(|string| !string.is_empty())
-            .map(str::to_owned)
-    };
-    let named = symbols
-        .iter()
-        .filter_map(|symbol| Some((symbol, text(symbol.name())?)));
-    for (symbol, name) in named.take(LOOK_UPS) {
+    let mut named = Vec::new();
+    for symbol in symbols {
+        if named.len() == LOOK_UPS {
+            break;
+        }
+        if let Some(name) = text(symbol.name()) {
+            named.push((symbol, name));
+        }
+    }
+    for (symbol, name) in named {
         let first = symbols.iter().find(|other| other.name() == symbol.name());
-        assert_eq!(image.symbol(&name, None).as_ref(), first);
-        let unknown = image.symbol(&name, Some("LINUX_99"));
-        if let Some(version) = symbol.version() {
+        let found = image.symbol(name, None);
+        assert_eq!(found.as_ref(), first);
+        let unknown = image.symbol(name, Some("LINUX_99"));
+        let Some(version) = symbol.version() else {
+            if let Some(found) = unknown {
+                let is_first = Some(&found) == first;
+                assert!(is_first || found.version().is_some(), "{found:?}");
+            }
+            continue;
+        };
+        if let Some(version) = text(version) {
             let is_same = |other: &&Symbol<'_>| {
-                (other.name(), other.version()) == (symbol.name(), Some(version))
+                other.name() == symbol.name() && other.version() == symbol.version()
             };
             let first = symbols.iter().find(is_same);
-            if let Some(version) = text(version) {
-                assert_eq!(
-                    image.symbol(&name, Some(&version)).as_ref(),
-                    first,
-                    "{version}"
-                );
-            }
-            let other = |found: Symbol<'_>| found.version() != Some(c"LINUX_99");
-            assert!(!unknown.is_some_and(other), "{name}: {unknown:?}");
-        } else {
-            assert!(
-                unknown.is_none_or(|found| Some(&found) == first || found.version().is_some()),
-                "{unknown:?}"
-            );
+            let found = image.symbol(name, Some(version));
+            assert_eq!(found.as_ref(), first, "{version}");
+        }
+        if let Some(found) = unknown {
+            assert_eq!(found.version(), Some(c"LINUX_99"), "{name}: {found:?}");
         }
     }
     assert_eq!(image.symbol("", None), None);
+}
+
+/// Returns the string, if it is UTF-8 and not empty.
+fn text(string: &CStr) -> Option<&str> {
+    match string.to_str() {
+        Ok("") | Err(_) => None,
+        Ok(text) => Some(text),
+    }
 }

@@ -253,9 +253,8 @@ impl<'a> Spec<'a> {
             image.align(if *part == Part::Text { 16 } else { 8 });
             if self.order.last() == Some(part) {
                 let size = draft.bytes.len().saturating_sub(draft.at(*part));
-                image
-                    .bytes
-                    .resize(image.bytes.len().max(self.extent.saturating_sub(size)), 0);
+                let start = self.extent.saturating_sub(size);
+                image.bytes.resize(image.bytes.len().max(start), 0);
             }
             image.parts[*part as usize] = image.bytes.len();
             match part {
@@ -297,11 +296,13 @@ impl<'a> Spec<'a> {
     }
 
     fn code_size(&self) -> usize {
-        self.symbols
-            .iter()
-            .filter(|symbol| symbol.value == Value::Next)
-            .count()
-            * CODE as usize
+        let mut size = 0;
+        for symbol in &self.symbols {
+            if symbol.value == Value::Next {
+                size += CODE as usize;
+            }
+        }
+        size
     }
 
     /// Returns the symbols with their values, in the order that `DT_GNU_HASH` needs: unhashed ones

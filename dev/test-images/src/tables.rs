@@ -118,14 +118,15 @@ pub(crate) fn write_hash(image: &mut Built<'_>, wide: bool) {
     let count = image.symbols.len() as u32 + 1;
     let mut buckets = [0; BUCKETS as usize];
     let mut chain = vec![0; count as usize];
-    for (symbol, index) in image
-        .symbols
-        .iter()
-        .zip(1_u32..)
-        .filter(|(symbol, _)| symbol.hashed())
-    {
-        let bucket = &mut buckets[(sysv_hash(symbol.name) % BUCKETS) as usize];
-        chain[index as usize] = std::mem::replace(bucket, index);
+    for (index, symbol) in image.symbols.iter().enumerate() {
+        if !symbol.hashed() {
+            continue;
+        }
+        // The symbol of index 0 is the null symbol.
+        let index = index + 1;
+        let bucket = sysv_hash(symbol.name) % BUCKETS;
+        let bucket = &mut buckets[bucket as usize];
+        chain[index] = std::mem::replace(bucket, index as u32);
     }
     let size = if wide { 8 } else { 4 };
     image.numbers(
@@ -215,16 +216,13 @@ pub(crate) fn write_symtab(image: &mut Built<'_>, strings: &str, null_value: u64
 pub(crate) fn write_versym(image: &mut Built<'_>, versions: &[&str]) {
     let symbols = image.symbols.clone();
     image.number("versym[0]", 0, 2);
-    for (symbol, index) in symbols.iter().zip(1..) {
-        let version = versions
-            .iter()
-            .position(|version| Some(*version) == symbol.version)
-            .unwrap_or(0) as u64;
-        image.number(
-            format!("versym[{index}]"),
-            if symbol.hashed() { version + 1 } else { 0 },
-            2,
-        );
+    for (index, symbol) in symbols.iter().enumerate() {
+        let mut versions = versions.iter();
+        let version = versions.position(|version| Some(*version) == symbol.version);
+        let version = version.unwrap_or(0) as u64;
+        let number = if symbol.hashed() { version + 1 } else { 0 };
+        // The symbol of index 0 is the null symbol.
+        image.number(format!("versym[{}]", index + 1), number, 2);
     }
 }
 
