@@ -22,8 +22,9 @@ fn place(name: &str) -> PathBuf {
 /// Writes a crate with the source of an architecture, and a function of its own.
 fn library(name: &str) -> PathBuf {
     let file = place(&format!("library_{name}"));
-    let counter = source("counter.rs");
+    let counter = source("counter.rs").display().to_string();
     let native = source(&format!("native/{name}"));
+    let native = native.display().to_string();
     let text = format!(
         "#![no_std]\n#[path = {counter:?}]\nmod counter;\n#[path = {native:?}]\nmod native;\n\
          use counter::Counter;\n\

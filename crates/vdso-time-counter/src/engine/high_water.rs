@@ -30,7 +30,8 @@ impl HighWater {
 
     /// Raises the mark to `nanos`, if it is lower. Returns the mark.
     pub(crate) fn raise(&self, nanos: u64) -> u64 {
-        nanos.max(self.0.fetch_max(nanos as _, Relaxed).into())
+        let old = self.0.fetch_max(nanos as _, Relaxed).into();
+        nanos.max(old)
     }
 
     /// Replaces the mark `old`. Returns `false` if another caller has changed it.

@@ -48,13 +48,14 @@ impl Segment {
     }
 
     pub(crate) fn covering(self, ticks: u64) -> Option<Self> {
-        (ticks.wrapping_sub(self.start) < self.span).then_some(self)
+        let passed = ticks.wrapping_sub(self.start);
+        if passed < self.span { Some(self) } else { None }
     }
 
     /// Returns the time of a tick, which the segment covers.
     pub(crate) fn time(&self, ticks: u64) -> u64 {
-        self.nanos
-            .wrapping_add(nanos(ticks.wrapping_sub(self.start), self.rate))
+        let passed = nanos(ticks.wrapping_sub(self.start), self.rate);
+        self.nanos.wrapping_add(passed)
     }
 
     /// Returns the time that a later tick would have if the segment never ended.
@@ -84,13 +85,15 @@ impl Segment {
 
     /// Returns whether the tick is before the segment's first one, by at most a span.
     pub(crate) fn begins_after(&self, ticks: u64) -> bool {
-        self.start.wrapping_sub(ticks).wrapping_sub(1) < self.span
+        let left = self.start.wrapping_sub(ticks);
+        left.wrapping_sub(1) < self.span
     }
 
     /// Returns whether the segment begins in 1/128 of its span or less. An earlier tick comes from
     /// a counter that was set back.
     pub(crate) fn begins_soon(&self, ticks: u64) -> bool {
-        self.start.wrapping_sub(ticks).wrapping_sub(1) < self.span >> LAST_SHIFT
+        let left = self.start.wrapping_sub(ticks);
+        left.wrapping_sub(1) < self.span >> LAST_SHIFT
     }
 
     /// Returns whether the segment covers the tick and ends in 1/128 of its span or less.
@@ -111,7 +114,8 @@ impl Segment {
 
     /// Returns whether the segment covers the tick and the next segment is due.
     pub(crate) fn is_ending(&self, ticks: u64) -> bool {
-        (self.fresh_span()..self.span).contains(&ticks.wrapping_sub(self.start))
+        let passed = ticks.wrapping_sub(self.start);
+        (self.fresh_span()..self.span).contains(&passed)
     }
 }
 
@@ -138,7 +142,11 @@ pub(crate) fn long_nanos(ticks: u64, rate: Rate) -> u64 {
 /// Returns the rate at which `ticks` take `nanos`, or `None` if it is far too high.
 pub(crate) fn rate(ticks: u64, nanos: u64) -> Option<Rate> {
     let rate = (u128::from(nanos) << 32).checked_div(u128::from(ticks))?;
-    (rate < 2048 << 32).then_some(rate as Rate)
+    if rate < 2048 << 32 {
+        Some(rate as Rate)
+    } else {
+        None
+    }
 }
 
 /// Returns the rate at which `ticks` take `change` nanoseconds.
@@ -153,10 +161,10 @@ pub(crate) fn is_possible(rate: Rate) -> bool {
 
 /// Returns the span of a segment: the largest power of two of ticks that take at most [`LONGEST`].
 pub(crate) fn span(rate: Rate) -> u64 {
-    1 << (LONGEST << 32)
-        .checked_div(rate)
-        .and_then(u64::checked_ilog2)
-        .unwrap_or(0)
+    let Some(ticks) = (LONGEST << 32).checked_div(rate) else {
+        return 1;
+    };
+    1 << ticks.checked_ilog2().unwrap_or(0)
 }
 
 pub(crate) fn frequency(rate: Rate) -> u64 {
@@ -165,8 +173,11 @@ pub(crate) fn frequency(rate: Rate) -> u64 {
 
 /// Returns `number` x `numerator` / `denominator`, rounded.
 pub(crate) fn scale(number: u64, numerator: u64, denominator: u64) -> u64 {
-    let product = u128::from(number) * u128::from(numerator) + u128::from(denominator / 2);
-    product
-        .checked_div(denominator.into())
-        .map_or(0, |result| result.try_into().unwrap_or(u64::MAX))
+    if denominator == 0 {
+        return 0;
+    }
+    let product = u128::from(number) * u128::from(numerator);
+    let half = u128::from(denominator / 2);
+    let result = (product + half) / u128::from(denominator);
+    result.try_into().unwrap_or(u64::MAX)
 }
