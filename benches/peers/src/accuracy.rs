@@ -42,6 +42,17 @@ impl Pair<'_> {
         let middle = i64::midpoint(before, after);
         (after - before, now - middle)
     }
+
+    /// Returns how long the quickest comparison took, and the deviation that counts as none.
+    fn start(&self) -> (i64, i64) {
+        let tries = (0..1000).map(|_| self.compare());
+        let (quickest, deviation) = tries.min().unwrap_or_default();
+        if self.has_own_zero {
+            (quickest, deviation)
+        } else {
+            (quickest, 0)
+        }
+    }
 }
 
 /// Compares each clock for so many seconds, and prints its quantiles as a child process does.
@@ -73,14 +84,9 @@ pub fn print(seconds: u64) {
         pair(FASTANT, &fastant, true),
         wall,
     ];
-    // The quickest comparison of each pair, and the deviation that counts as none.
-    let starts = pairs.each_ref().map(|pair| {
-        let tries = (0..1000).map(|_| pair.compare());
-        let (quickest, deviation) = tries.min().unwrap_or_default();
-        let zero = if pair.has_own_zero { deviation } else { 0 };
-        (quickest, zero)
-    });
-    let mut deviations = CLOCKS.map(|_| Histogram::<u64>::new(3).expect("3 digits are allowed"));
+    let starts = pairs.each_ref().map(Pair::start);
+    let histogram = Histogram::<u64>::new(3).expect("3 digits are allowed");
+    let mut deviations = CLOCKS.map(|_| histogram.clone());
     let mut beyond = 0;
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(seconds) {

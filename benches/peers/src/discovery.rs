@@ -31,7 +31,9 @@ fn selftests(base: *const u8, symbols: &[(&str, &str)], count: usize) -> Vec<Con
     };
     let mut names = Vec::new();
     for (name, version) in symbols.iter().take(count) {
-        names.push((string(version), string(name)));
+        let name = string(name);
+        let version = string(version);
+        names.push((version, name));
     }
     let names: &'static [_] = names.leak();
     vec![Contender::new(SELFTESTS, move || {

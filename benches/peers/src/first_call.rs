@@ -76,10 +76,10 @@ fn check() {
 ///
 /// The contender does not exist, or a child process cannot be awaited.
 pub fn print(row: &str, name: &str) -> Result<(), String> {
-    let contender = CONTENDERS
-        .into_iter()
-        .find(|(contender, _)| *contender == name);
-    let (name, read) = contender.ok_or_else(|| format!("unknown contender `{name}`"))?;
+    let mut contenders = CONTENDERS.into_iter();
+    let Some((name, read)) = contenders.find(|contender| contender.0 == name) else {
+        return Err(format!("unknown contender `{name}`"));
+    };
     if row == NEW {
         print_first(row, name, read);
         return Ok(());
@@ -98,7 +98,9 @@ pub fn print(row: &str, name: &str) -> Result<(), String> {
             // SAFETY: the child has nothing of the parent's to clean up.
             unsafe { libc::_exit(0) };
         }
-        waitpid(None, WaitOptions::empty()).map_err(|error| format!("waitpid: {error}"))?;
+        if let Err(error) = waitpid(None, WaitOptions::empty()) {
+            return Err(format!("waitpid: {error}"));
+        }
     }
     Ok(())
 }

@@ -12,7 +12,8 @@ mod worst;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use rows::{CALLS, COARSE, COUNTER, ELAPSED, MONOTONIC, OUR_QUANTA, QUANTA};
+use rows::{CALLS, COARSE, COUNTER, ELAPSED, MONOTONIC};
+use rows::{OUR_QUANTA, QUANTA_CLOCK, QUANTA_INSTANT};
 use vdso_time_benches::calls::{self, LINE, SYSCALL, TICKS};
 use vdso_time_benches::harness::command::{Arguments, run};
 use vdso_time_benches::harness::limits::{self, Limit, both, isolated};
@@ -45,15 +46,18 @@ const LIMITS: &[Limit] = &[
 /// The contenders of the calls, in the order of the columns: the C libraries, and Rust's.
 const LIBCS: [&str; 5] = [OURS, "libc", "glibc static", "musl", SYSCALL];
 const CRATES: [&str; 4] = [OURS, "std", "rustix", "coarsetime"];
-const CLOCKS: [&str; 5] = [OURS, OUR_QUANTA, TICKS, QUANTA[0], QUANTA[1]];
+const CLOCKS: [&str; 5] = [OURS, OUR_QUANTA, TICKS, QUANTA_CLOCK, QUANTA_INSTANT];
 
 fn child(asked: &[String]) -> Result<(), String> {
     let words: Vec<&str> = asked.iter().map(String::as_str).collect();
-    let number = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
     match *words {
-        [what, row, milliseconds] if what == scale::ONE => scale::print(row, number(milliseconds)?),
+        [what, row, milliseconds] if what == scale::ONE => {
+            let milliseconds = number(milliseconds)?;
+            scale::print(row, milliseconds)
+        }
         [what, seconds] if what == accuracy::ROW => {
-            accuracy::print(number(seconds)? as u64);
+            let seconds = number(seconds)?;
+            accuracy::print(seconds as u64);
             Ok(())
         }
         [what] if what == worst::NAMES => {
@@ -65,6 +69,13 @@ fn child(asked: &[String]) -> Result<(), String> {
             calls::settle();
             samples::print(&rows, asked)
         }
+    }
+}
+
+fn number(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number) => Ok(number),
+        Err(error) => Err(format!("{text}: {error}")),
     }
 }
 
@@ -175,7 +186,7 @@ fn summary(samples: &Samples) -> Table {
     let mut table = Table::new("peers-summary", HEAD);
     for (row, name) in ROWS {
         let cell = |contender: &&str| match (row, *contender) {
-            (COUNTER, "quanta") => samples.isolated(row, QUANTA[0], 1),
+            (COUNTER, "quanta") => samples.isolated(row, QUANTA_CLOCK, 1),
             // The row is compared with the system call of another clock.
             (COUNTER, SYSCALL) => None,
             (_, contender) => samples.isolated(row, contender, 1),

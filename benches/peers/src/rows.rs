@@ -10,7 +10,8 @@ pub const COARSE: &str = "clock_gettime(MONOTONIC_COARSE)";
 /// The clocks on the CPU's counter: a read, and the time since an earlier read.
 pub const COUNTER: &str = COUNTERS[0];
 pub const ELAPSED: &str = COUNTERS[1];
-pub const QUANTA: [&str; 2] = ["quanta Clock::now", "quanta Instant::now"];
+pub const QUANTA_CLOCK: &str = "quanta Clock::now";
+pub const QUANTA_INSTANT: &str = "quanta Instant::now";
 pub const OUR_QUANTA: &str = "vdso-time-quanta";
 
 /// The rows that are one call each.
@@ -30,7 +31,8 @@ pub fn rows() -> Vec<Row> {
         CALLS.contains(&name) || name == COUNTER || name == ELAPSED
     });
     for row in &mut rows {
-        row.contenders.splice(0..0, peers(&row.name));
+        let peers = peers(&row.name);
+        row.contenders.splice(0..0, peers);
     }
     rows
 }
@@ -56,10 +58,11 @@ fn peers(row: &str) -> Vec<Contender> {
             keep(rustix::thread::sched_getcpu());
         })],
         COUNTER => {
-            let clock: &'static quanta::Clock = Box::leak(Box::new(quanta::Clock::new()));
+            let clock = Box::new(quanta::Clock::new());
+            let clock: &'static quanta::Clock = Box::leak(clock);
             vec![
-                Contender::new(QUANTA[0], move || keep(clock.now())),
-                Contender::new(QUANTA[1], || keep(quanta::Instant::now())),
+                Contender::new(QUANTA_CLOCK, move || keep(clock.now())),
+                Contender::new(QUANTA_INSTANT, || keep(quanta::Instant::now())),
                 Contender::new(OUR_QUANTA, || keep(vdso_time_quanta::Instant::now())),
             ]
         }
@@ -67,7 +70,7 @@ fn peers(row: &str) -> Vec<Contender> {
             let quanta = quanta::Instant::now();
             let ours = vdso_time_quanta::Instant::now();
             vec![
-                Contender::new(QUANTA[1], move || quanta.elapsed().keep()),
+                Contender::new(QUANTA_INSTANT, move || quanta.elapsed().keep()),
                 Contender::new(OUR_QUANTA, move || ours.elapsed().keep()),
             ]
         }

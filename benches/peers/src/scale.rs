@@ -1,5 +1,6 @@
 //! Reads per second of many threads, and under a filter of system calls.
 
+use std::collections::BTreeMap;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -70,7 +71,8 @@ pub fn print(row: &str, milliseconds: usize) -> Result<(), String> {
         Err(error) => return Err(format!("{threads}: {error}")),
     };
     if row == SECCOMP {
-        install_filter().map_err(|error| format!("seccomp: {error}"))?;
+        let installed = install_filter();
+        installed.map_err(|error| format!("seccomp: {error}"))?;
     }
     calls::settle();
     for (name, read) in CONTENDERS {
@@ -104,14 +106,17 @@ fn measure(read: Loop, threads: usize, length: Duration) -> (f64, f64) {
         reads
     };
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let mut running = Vec::new();
+        for _ in 0..threads {
+            running.push(scope.spawn(work));
+        }
         barrier.wait();
         let start = Instant::now();
         barrier.wait();
         thread::sleep(length);
         end.store(true, Ordering::Relaxed);
         let mut reads = 0;
-        for thread in threads {
+        for thread in running {
             reads += thread.join().unwrap_or(0);
         }
         let seconds = start.elapsed().as_secs_f64();
@@ -121,7 +126,10 @@ fn measure(read: Loop, threads: usize, length: Duration) -> (f64, f64) {
 
 /// Allows 450 system calls by number, as a container's filter does.
 fn install_filter() -> Result<(), Box<dyn std::error::Error>> {
-    let rules = (0..450).map(|number| (number, Vec::new())).collect();
+    let mut rules = BTreeMap::new();
+    for number in 0..450 {
+        rules.insert(number, Vec::new());
+    }
     let deny = SeccompAction::Errno(libc::EPERM as u32);
     let allow = SeccompAction::Allow;
     let arch = std::env::consts::ARCH.try_into()?;

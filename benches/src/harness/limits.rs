@@ -152,7 +152,8 @@ pub fn table(
             Some(Verdict::Noisy | Verdict::Met) => {}
         }
         let verdict = verdict.map_or("not here", Verdict::name);
-        table.add(&claim, [at_most, found, verdict.into()].map(Some));
+        let cells = [at_most, found, verdict.into()];
+        table.add(&claim, cells.map(Some));
     }
     (table, missed)
 }
