@@ -103,6 +103,8 @@ fn the_caller_is_the_programs_function_and_a_scripts_before_its_interpreters() {
         // A chain ends at `main` and at the start of a thread, with or without libc's names.
         ("now main __libc_start_call_main", ["now", "main", ""]),
         ("main libc.so.6+0x27249", ["main", "", ""]),
+        ("main start_of_another_libc", ["main", "", ""]),
+        ("main.main start_of_another_go", ["main.main", "", ""]),
         ("work start_thread clone3", ["work", "", ""]),
         ("work libc.so.6+0x89134 libc.so.6+0x109", ["work", "", ""]),
         ("f g+0x1 h+0x2 i main", ["f", "g+0x1", "i"]),
