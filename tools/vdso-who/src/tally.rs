@@ -252,10 +252,11 @@ impl Tally<'_> {
             return;
         }
         let space = process.space(pid, &self.files);
-        let mut activity = self.clock_reads.activity(space, sample);
-        if self.arguments.exact && !matches!(activity, Activity::Reading(_)) {
-            activity = Activity::Reading(ClockRead::default());
-        }
+        let activity = if self.arguments.exact {
+            Activity::Reading(ClockReads::counted(space, sample))
+        } else {
+            self.clock_reads.activity(space, sample)
+        };
         match activity {
             Activity::Reading(read) => {
                 // Names are looked up while the process still runs.
@@ -265,7 +266,7 @@ impl Tally<'_> {
                     self.found.stale_map = Some(pid);
                 }
                 if self.arguments.keeps_chains() {
-                    let chain = folded_chain(&key.name, space, &addresses, &read.function);
+                    let chain = folded_chain(&key.name, space, &addresses, &read);
                     let others = || "[other chains]".into();
                     *entry(&mut self.found.chains, chain, MOST_CHAINS, others) += 1;
                 }
@@ -545,17 +546,22 @@ fn entry<K: Eq + Hash, C: Default>(
 }
 
 /// Returns the functions of a call chain, from the process to the clock read.
-fn folded_chain(process: &str, space: &mut AddressSpace, addresses: &[u64], leaf: &str) -> String {
-    let mut chain = of_folded(process);
+fn folded_chain(
+    process: &str,
+    space: &mut AddressSpace,
+    addresses: &[u64],
+    read: &ClockRead,
+) -> String {
+    let mut frames = vec![of_folded(process)];
     for address in addresses.iter().rev() {
         for function in space.functions(*address) {
-            chain.push(';');
-            chain += &of_folded(&function);
+            frames.push(of_folded(&function));
         }
     }
-    chain.push(';');
-    chain += &of_folded(leaf);
-    chain
+    for frame in read.frames() {
+        frames.push(of_folded(&frame));
+    }
+    frames.join(";")
 }
 
 /// Returns a name without the characters that end a frame or a line.

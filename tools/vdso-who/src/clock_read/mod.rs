@@ -40,10 +40,25 @@ pub(crate) struct ClockRead {
     pub(crate) function: String,
     /// Whether the thread was in a system call, even if the vDSO made it.
     pub(crate) is_call: bool,
-    /// The clock of a system call, if the sample tells it.
+    /// The clock of a system call or of a counted read, if the sample tells it.
     pub(crate) clock: Option<Clock>,
     /// Whether it is known to be one only from earlier calls of the same code.
     pub(crate) is_inferred: bool,
+}
+
+impl ClockRead {
+    /// Returns the end of a call chain: the function of the vDSO, the system call if there is one,
+    /// and the clock if it is known.
+    pub(crate) fn frames(&self) -> Vec<String> {
+        let mut frames = vec![self.function.clone()];
+        if self.is_call && self.function != SYSTEM_CALL {
+            frames.push(SYSTEM_CALL.into());
+        }
+        if let (Some(clock), Some(last)) = (self.clock, frames.last_mut()) {
+            *last = format!("{last} ({})", clock.name());
+        }
+        frames
+    }
 }
 
 /// The state of a thread.
@@ -84,6 +99,20 @@ impl ClockReads {
         } else {
             Activity::Other
         }
+    }
+
+    /// Returns the read of a breakpoint, which is at the first instruction of a vDSO function.
+    pub(crate) fn counted(space: &mut AddressSpace, sample: &Sample) -> ClockRead {
+        let pc = sample.registers.pc;
+        let mut read = ClockRead::default();
+        if !space.is_vdso(pc) {
+            return read;
+        }
+        if let Some(name) = space.symbol(pc) {
+            read.clock = clock_of(function_in_vdso(&name), sample);
+            read.function = name;
+        }
+        read
     }
 
     fn activity_in_vdso(&self, space: &mut AddressSpace, sample: &Sample) -> Activity {
@@ -196,15 +225,15 @@ fn call_of(number: u64, sample: &Sample) -> Call {
 fn function_in_vdso(name: &str) -> Function {
     if name.contains("gettimeofday") {
         Function::Gettimeofday
-    } else if name.ends_with("_time") {
+    } else if name == "time" || name.ends_with("_time") {
         Function::Time
     } else {
         Function::WithId
     }
 }
 
-/// Returns the clock of a system call. On `x86_64`, the register of the first argument still has
-/// its id.
+/// Returns the clock of a call. On `x86_64`, the register of the first argument still has its id, in
+/// the kernel and at the first instruction of a function.
 fn clock_of(function: Function, sample: &Sample) -> Option<Clock> {
     match function {
         Function::WithId => Clock::of_id(sample.first_argument? as i32),

@@ -25,7 +25,7 @@ pub(super) fn text(report: &Report) -> Result<String> {
     let mut colors = PaletteMap::default();
     for line in &report.folded {
         let leaf = leaf(line);
-        let (r, g, b) = if leaf == crate::clock_read::SYSTEM_CALL {
+        let (r, g, b) = if leaf.starts_with(crate::clock_read::SYSTEM_CALL) {
             BY_CALL
         } else {
             IN_VDSO

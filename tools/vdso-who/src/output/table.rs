@@ -207,7 +207,16 @@ pub(super) fn verdict(report: &Report) -> String {
     if let Some(reads) = report.whole.reads {
         return match reads {
             0 => format!("{subject} read no clock."),
-            _ => format!("{subject} read clocks {}.", times(reads)),
+            _ => match report.whole.clock() {
+                Some(clock) => {
+                    let name = clock.name();
+                    format!(
+                        "{subject} read clocks {}, nearly always {name}.",
+                        times(reads)
+                    )
+                }
+                None => format!("{subject} read clocks {}.", times(reads)),
+            },
         };
     }
     if report.whole.percent.is_some() {

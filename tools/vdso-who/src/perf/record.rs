@@ -49,8 +49,8 @@ pub(crate) struct Sample {
     pub(crate) registers: Registers,
     /// The number of the system call on aarch64, if the thread is in one.
     pub(crate) number: Option<u64>,
-    /// The register of the first argument, on `x86_64` in 64-bit programs. In a system call it
-    /// still has the argument.
+    /// The register of the first argument, on `x86_64` in 64-bit programs. In a system call, and at
+    /// the first instruction of a function, it still has the argument.
     pub(crate) first_argument: Option<u64>,
     /// A copy of the user stack, from the stack pointer on.
     pub(crate) stack: Vec<u8>,
@@ -148,7 +148,7 @@ fn taken(sample: &data::Sample<'_>, misc: u16) -> Option<Box<Sample>> {
             pc: register(5),
         }
     } else {
-        if in_kernel && is_64_bit {
+        if is_64_bit {
             first_argument = Some(register(0));
         }
         Registers {

@@ -43,7 +43,7 @@ pub(crate) struct Amounts {
     pub(crate) clocks: Clocks,
 }
 
-/// The records of system calls for each clock that is known.
+/// The records of system calls, or the counted reads, of each clock that is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clocks([u64; Clock::COUNT]);
 
@@ -69,7 +69,7 @@ impl Serialize for Clocks {
 }
 
 impl Amounts {
-    /// Returns the clock of most of the system calls, if there is one.
+    /// Returns the clock of most of these records, if there is one.
     pub(crate) fn clock(&self) -> Option<Clock> {
         let all: u64 = self.clocks.0.iter().sum();
         let most = self

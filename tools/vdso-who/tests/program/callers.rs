@@ -23,7 +23,7 @@ use test_support::nix::unistd::geteuid;
 use test_support::{command, not_run_here};
 
 use super::compiled::{Recipe, address_of, compiled};
-use super::{PROGRAM, callers, report, started, who};
+use super::{PROGRAM, callers, report, started, watched, who};
 
 const ROUNDS: u64 = 400;
 const ENDLESS: u64 = u64::MAX >> 2;
@@ -212,6 +212,12 @@ fn a_clock_that_is_read_by_system_calls_is_named() {
         if report["system_wide"] == false {
             return not_run_here("system calls are not seen without rights");
         }
+        let mut command = who(&["--frequency=999", "--folded", "--"]);
+        let Some((_, out, _)) = watched(command.arg(&path).args([mode, "1"]).output()) else {
+            return;
+        };
+        let leaf = format!(";[system call] ({expected}) ");
+        assert!(out.contains(&leaf), "{out}");
         let most = callers(&report).next().unwrap();
         assert_eq!(most["function"], caller, "{report:#}");
         assert_eq!(most["clocks"][0]["name"], expected, "{report:#}");
@@ -219,6 +225,38 @@ fn a_clock_that_is_read_by_system_calls_is_named() {
             most["system_call_percent"].as_f64() > Some(50.0),
             "{report:#}"
         );
+    }
+}
+
+/// Counts reads of two clocks: the register of the first argument tells which one is read.
+#[test]
+fn the_clock_of_a_counted_read_is_named() {
+    let Some(path) = compiled(("counted", "gcc", "-O2", "reads.c", "")) else {
+        return;
+    };
+    if !cfg!(target_arch = "x86_64") {
+        return not_run_here("the register of the first argument is known on x86_64 only");
+    }
+    let realtime = "import time\nfor _ in range(2000): time.time()";
+    for (arguments, expected) in [
+        (
+            &[path.to_str().unwrap(), "400", "100000000000"][..],
+            "CLOCK_MONOTONIC",
+        ),
+        (&["python3", "-c", realtime], "CLOCK_REALTIME"),
+    ] {
+        let mut command = who(&["--exact", "--json", "--"]);
+        let Some((_, report)) = report(command.args(arguments).output()) else {
+            return;
+        };
+        let most = callers(&report).next().unwrap();
+        assert_eq!(most["clocks"][0]["name"], expected, "{report:#}");
+        assert_eq!(most["clocks"][0]["records"], most["records"], "{report:#}");
+        let mut command = who(&["--exact", "--folded", "--"]);
+        let Some((_, out, _)) = watched(command.args(arguments).output()) else {
+            return;
+        };
+        assert!(out.contains(&format!("gettime ({expected}) ")), "{out}");
     }
 }
 
