@@ -253,31 +253,15 @@ impl Comparison {
         let names: BTreeSet<_> = before.keys().chain(now.keys()).collect();
         let mut processes = Vec::new();
         for name in names {
-            let before = before.get(name);
-            let now = now.get(name);
-            let mut callers = Vec::new();
-            let known = [before, now].into_iter().flatten();
-            let keys: BTreeSet<_> = known.flat_map(|merged| merged.callers.keys()).collect();
-            for caller in keys {
-                callers.push(CallerChange {
-                    function: caller.0.clone(),
-                    called_by: caller.1.clone(),
-                    change: Change::new(
-                        before.and_then(|merged| merged.percent_of_caller(caller)),
-                        now.and_then(|merged| merged.percent_of_caller(caller)),
-                        is_same_measure,
-                    ),
-                });
-            }
-            callers.sort_by(|a, b| b.change.larger().total_cmp(&a.change.larger()));
+            let both = Both {
+                before: before.get(name),
+                now: now.get(name),
+                is_same_measure,
+            };
             processes.push(ProcessChange {
                 name: (*name).to_owned(),
-                change: Change::new(
-                    before.and_then(Merged::percent),
-                    now.and_then(Merged::percent),
-                    is_same_measure,
-                ),
-                callers,
+                change: both.change(Merged::percent),
+                callers: both.callers(),
             });
         }
         // Most processes of a host read no clock.
@@ -288,6 +272,40 @@ impl Comparison {
             whole,
             processes,
         })
+    }
+}
+
+/// The processes of one name in both reports, as far as these have them.
+struct Both<'a> {
+    before: Option<&'a Merged>,
+    now: Option<&'a Merged>,
+    is_same_measure: bool,
+}
+
+impl Both<'_> {
+    fn change(&self, percent: impl Fn(&Merged) -> Option<Percent>) -> Change {
+        let before = self.before.and_then(&percent);
+        let now = self.now.and_then(&percent);
+        Change::new(before, now, self.is_same_measure)
+    }
+
+    /// Returns the callers of both reports, those with the largest shares first.
+    fn callers(&self) -> Vec<CallerChange> {
+        let mut keys = BTreeSet::new();
+        for merged in [self.before, self.now].into_iter().flatten() {
+            keys.extend(merged.callers.keys());
+        }
+        let mut callers = Vec::new();
+        for caller in keys {
+            let (function, called_by) = caller.clone();
+            callers.push(CallerChange {
+                function,
+                called_by,
+                change: self.change(|merged| merged.percent_of_caller(caller)),
+            });
+        }
+        callers.sort_by(|a, b| b.change.larger().total_cmp(&a.change.larger()));
+        callers
     }
 }
 

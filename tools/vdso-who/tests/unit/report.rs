@@ -298,6 +298,34 @@ fn a_share_is_refused_only_without_rights_or_samples() {
     }
 }
 
+/// Counts 1000 reads, of which so many are of the clock with the id 1.
+#[test]
+fn the_clock_of_most_counted_reads_is_named() {
+    for (of_clock, expected) in [
+        (
+            1000,
+            "read clocks 1000 times, nearly always CLOCK_MONOTONIC.",
+        ),
+        (
+            901,
+            "read clocks 1000 times, nearly always CLOCK_MONOTONIC.",
+        ),
+        (900, "read clocks 1000 times."),
+    ] {
+        let options = arguments("--exact -- true");
+        let mut report = Report::new(&options, Some(1), Some(13_600))
+            .of_part(Duration::from_secs(4), Duration::ZERO);
+        let mut found = found(&[(1, 1000, 1000)]);
+        let group = found.groups.values_mut().next().unwrap();
+        let counts = group.callers.values_mut().next().unwrap();
+        counts.clocks[1] = of_clock;
+        counts.clocks[0] = 1000 - of_clock;
+        report.finish(found);
+        let text = table::text(&report, COLUMNS).replace('\n', " ");
+        assert!(text.contains(expected), "{of_clock}: {text}");
+    }
+}
+
 #[test]
 fn counted_reads_are_exact_or_a_lower_bound() {
     for (executions, records, expected) in [
