@@ -31,36 +31,61 @@ const CHILDREN: usize = 10;
 
 /// How each contender reads a monotonic clock.
 pub const CONTENDERS: [(&str, fn()); 9] = [
-    (OURS, || keep(clock_gettime(ClockId::MONOTONIC))),
-    (ALL, || {
-        keep((time(), gettimeofday(), getcpu()));
-        keep((
-            clock_getres(ClockId::MONOTONIC),
-            clock_gettime(ClockId::MONOTONIC),
-        ));
-    }),
-    ("vdso-time, counter", || {
-        keep(counter::CounterMonotonicUnordered::now().as_nanos());
-    }),
-    ("std", || keep(Instant::now())),
-    ("rustix", || {
-        keep(rustix::time::clock_gettime(
-            rustix::time::ClockId::Monotonic,
-        ));
-    }),
-    (CHECKED, || {
-        check();
-        keep(rustix::time::clock_gettime(
-            rustix::time::ClockId::Monotonic,
-        ));
-    }),
-    ("coarsetime", || keep(coarsetime::Instant::now())),
-    ("quanta", || keep(quanta::Instant::now())),
-    (
-        "vdso-time-quanta",
-        || keep(vdso_time_quanta::Instant::now()),
-    ),
+    (OURS, read_ours),
+    (ALL, call_all),
+    ("vdso-time, counter", read_counter),
+    ("std", read_std),
+    ("rustix", read_rustix),
+    (CHECKED, check_and_read_rustix),
+    ("coarsetime", read_coarsetime),
+    ("quanta", read_quanta),
+    ("vdso-time-quanta", read_our_quanta),
 ];
+
+fn read_ours() {
+    keep(clock_gettime(ClockId::MONOTONIC));
+}
+
+fn call_all() {
+    keep((time(), gettimeofday(), getcpu()));
+    keep((
+        clock_getres(ClockId::MONOTONIC),
+        clock_gettime(ClockId::MONOTONIC),
+    ));
+}
+
+fn read_counter() {
+    keep(counter::CounterMonotonicUnordered::now().as_nanos());
+}
+
+fn read_std() {
+    keep(Instant::now());
+}
+
+fn read_rustix() {
+    keep(rustix::time::clock_gettime(
+        rustix::time::ClockId::Monotonic,
+    ));
+}
+
+fn check_and_read_rustix() {
+    check();
+    keep(rustix::time::clock_gettime(
+        rustix::time::ClockId::Monotonic,
+    ));
+}
+
+fn read_coarsetime() {
+    keep(coarsetime::Instant::now());
+}
+
+fn read_quanta() {
+    keep(quanta::Instant::now());
+}
+
+fn read_our_quanta() {
+    keep(vdso_time_quanta::Instant::now());
+}
 
 /// Asks the kernel whether the vDSO's first page is readable, as this crate does.
 fn check() {

@@ -37,11 +37,17 @@ const LIMITS: &[Limit] = &[
     isolated(scale::MANY, "std", 1.03),
     isolated(discovery::ONE, discovery::SELFTESTS, 1.50),
     isolated(discovery::ALL, discovery::SELFTESTS, 1.00),
-    isolated(worst::NAMES, worst::HALF, 3.00).of(worst::WHOLE),
-    isolated(worst::VERSIONS, worst::HALF, 3.00).of(worst::WHOLE),
-    isolated(worst::HIDDEN, worst::HALF, 3.00).of(worst::WHOLE),
-    isolated(worst::TABLES, worst::HALF, 3.00).of(worst::WHOLE),
+    linear(worst::NAMES),
+    linear(worst::VERSIONS),
+    linear(worst::HIDDEN),
+    linear(worst::TABLES),
 ];
+
+/// An image of twice the size takes at most three times as long.
+const fn linear(image: &'static str) -> Limit {
+    let limit = isolated(image, worst::HALF, 3.00);
+    limit.of(worst::WHOLE)
+}
 
 /// The contenders of the calls, in the order of the columns: the C libraries, and Rust's.
 const LIBCS: [&str; 5] = [OURS, "libc", "glibc static", "musl", SYSCALL];
@@ -136,7 +142,8 @@ fn measured_calls(arguments: &Arguments, foreign: &[PathBuf]) -> Result<Samples,
 /// Measures the other rows, each in processes of its own.
 fn add_others(samples: &mut Samples, arguments: &Arguments) -> Result<(), String> {
     let effort = arguments.effort;
-    if first::ROWS.iter().any(|row| arguments.wants(row)) {
+    let is_wanted = |rows: &[&str]| rows.iter().any(|row| arguments.wants(row));
+    if is_wanted(&first::ROWS) {
         let times = effort.choose(1, 5, 25);
         first::add(samples, times)?;
     }
@@ -149,7 +156,7 @@ fn add_others(samples: &mut Samples, arguments: &Arguments) -> Result<(), String
             samples.add_child(&[scale::ONE, row, milliseconds])?;
         }
     }
-    if worst::ROWS.iter().any(|row| arguments.wants(row)) {
+    if is_wanted(&worst::ROWS) {
         samples.add_child(&[worst::NAMES])?;
     }
     if arguments.wants(accuracy::ROW) {
@@ -185,13 +192,17 @@ fn summary(samples: &Samples) -> Table {
     ];
     let mut table = Table::new("peers-summary", HEAD);
     for (row, name) in ROWS {
-        let cell = |contender: &&str| match (row, *contender) {
-            (COUNTER, "quanta") => samples.isolated(row, QUANTA_CLOCK, 1),
-            // The row is compared with the system call of another clock.
-            (COUNTER, SYSCALL) => None,
-            (_, contender) => samples.isolated(row, contender, 1),
-        };
-        table.add(name, HEAD[1..].iter().map(cell));
+        let mut cells = Vec::new();
+        for contender in &HEAD[1..] {
+            let cell = match (row, *contender) {
+                (COUNTER, "quanta") => samples.isolated(row, QUANTA_CLOCK, 1),
+                // The row is compared with the system call of another clock.
+                (COUNTER, SYSCALL) => None,
+                (_, contender) => samples.isolated(row, contender, 1),
+            };
+            cells.push(cell);
+        }
+        table.add(name, cells);
     }
     table
 }

@@ -39,7 +39,7 @@ pub const RESTED: &str = "a line and the vDSO";
 
 /// Returns the rows of [`print()`].
 pub fn names() -> Vec<&'static str> {
-    let mut names: Vec<&str> = SPARSE.iter().map(|(name, _)| *name).collect();
+    let mut names = Vec::from(SPARSE.map(|(name, _)| name));
     names.push(MAKER);
     names
 }
@@ -52,13 +52,14 @@ pub fn print(asked: &[String]) -> Result<(), String> {
         return Ok(()); // the vDSO answers every read
     };
     let print = |row, contender, ticks: &[f64]| {
-        let nanos = median(ticks) * 1e9 / frequency as f64;
-        say(row, contender, nanos);
+        let seconds = median(ticks) / frequency as f64;
+        say(row, contender, seconds * 1e9);
     };
     for (row, pause) in SPARSE {
         if is_asked(row) {
+            let pause = Duration::from_millis(pause);
             let count = (rounds / 16).max(3);
-            let [ours, vdso, floor] = sparse(Duration::from_millis(pause), count);
+            let [ours, vdso, floor] = sparse(pause, count);
             print(row, OURS, &ours);
             print(row, VDSO, &vdso);
             print(row, RESTED, &floor);
@@ -81,7 +82,10 @@ fn time(call: impl FnOnce()) -> f64 {
 
 /// Returns the ticks that [`time`] itself takes.
 fn overhead() -> f64 {
-    let ticks: Vec<f64> = (0..1000).map(|_| time(|| ())).collect();
+    let mut ticks = Vec::with_capacity(1000);
+    for _ in 0..1000 {
+        ticks.push(time(|| ()));
+    }
     median(&ticks)
 }
 

@@ -88,7 +88,15 @@ impl Arguments {
 
     /// Returns whether a row of this name is measured.
     pub fn wants(&self, name: &str) -> bool {
-        !self.is_filtered() || self.filters.iter().any(|filter| name.contains(filter))
+        if !self.is_filtered() {
+            return true;
+        }
+        for filter in &self.filters {
+            if name.contains(filter) {
+                return true;
+            }
+        }
+        false
     }
 }
 

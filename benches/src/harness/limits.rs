@@ -77,11 +77,15 @@ impl Limit {
 
     /// Returns the worst verdict of the limit's spacings, or `None` without the other contender.
     pub fn verdict(&self, samples: &Samples) -> Option<Verdict> {
-        let found = self.found(samples);
-        let verdicts = found
-            .iter()
-            .map(|(spacing, ratio)| self.judge(samples, *spacing, *ratio));
-        verdicts.min()
+        let mut worst = None;
+        for (spacing, ratio) in self.found(samples) {
+            let verdict = self.judge(samples, spacing, ratio);
+            match worst {
+                Some(other) if other <= verdict => {}
+                _ => worst = Some(verdict),
+            }
+        }
+        worst
     }
 
     /// Compares a ratio with the limit, to the precision of the tables, and allowing for the
@@ -108,13 +112,17 @@ impl Limit {
 
 pub fn is_noisy(limits: &[Limit], samples: &Samples, row: &str) -> bool {
     for spacing in Spacing::ALL {
-        if samples.noise(row, spacing).unwrap_or(0.0) > 0.01 {
+        let noise = samples.noise(row, spacing).unwrap_or(0.0);
+        if noise > 0.01 {
             return true;
         }
     }
-    limits
-        .iter()
-        .any(|limit| limit.row == row && limit.verdict(samples) == Some(Verdict::Noisy))
+    for limit in limits {
+        if limit.row == row && limit.verdict(samples) == Some(Verdict::Noisy) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns the table of the limits, and a line for each limit that is missed or cannot be measured
@@ -125,7 +133,8 @@ pub fn table(
     samples: &Samples,
     arguments: &Arguments,
 ) -> (Table, Vec<String>) {
-    let mut table = Table::new(name, ["vdso-time's time /", "at most", "found", "verdict"]);
+    let head = ["vdso-time's time /", "at most", "found", "verdict"];
+    let mut table = Table::new(name, head);
     let mut missed = Vec::new();
     // The limits are claims about 64-bit hardware.
     if cfg!(not(target_pointer_width = "64")) || machine::is_emulated() {

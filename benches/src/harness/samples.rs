@@ -83,7 +83,9 @@ impl Samples {
     }
 
     pub fn add_child(&mut self, asked: &[&str]) -> Result<(), String> {
-        self.add(&run(&mut child(asked)?)?)
+        let mut child = child(asked)?;
+        let text = run(&mut child)?;
+        self.add(&text)
     }
 
     /// Adds the lines that [`print()`] printed.
@@ -93,7 +95,10 @@ impl Samples {
             let [row, spacing, contender, nanos] = *fields else {
                 return Err(format!("a child process printed `{line}`"));
             };
-            let nanos = nanos.parse().map_err(|error| format!("{nanos}: {error}"))?;
+            let nanos = match nanos.parse() {
+                Ok(number) => number,
+                Err(error) => return Err(format!("{nanos}: {error}")),
+            };
             self.push([row, spacing, contender], nanos);
         }
         Ok(())
@@ -101,10 +106,9 @@ impl Samples {
 
     /// Adds the nanoseconds of a row, a spacing and a contender.
     pub fn push(&mut self, key: [&str; 3], nanos: f64) {
-        self.0
-            .entry(key.map(str::to_string))
-            .or_default()
-            .push(nanos);
+        let key = key.map(str::to_string);
+        let values = self.0.entry(key).or_default();
+        values.push(nanos);
     }
 
     pub fn of(&self, row: &str, spacing: Spacing, contender: &str) -> Option<&[f64]> {
@@ -154,11 +158,16 @@ impl Samples {
 
     /// Returns the text of a ratio in both spacings, or `None` if neither was measured.
     pub fn cell(&self, row: &str, pair: [&str; 2]) -> Option<String> {
-        let texts = Spacing::ALL.map(|spacing| self.text(row, spacing, pair));
-        if texts == [None, None] {
+        let mut is_measured = false;
+        let mut texts = Vec::new();
+        for spacing in Spacing::ALL {
+            let text = self.text(row, spacing, pair);
+            is_measured |= text.is_some();
+            texts.push(text.unwrap_or_else(|| "-".into()));
+        }
+        if !is_measured {
             return None;
         }
-        let texts = texts.map(|text| text.unwrap_or_else(|| "-".into()));
         Some(texts.join(", "))
     }
 
