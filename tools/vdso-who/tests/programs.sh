@@ -3,13 +3,15 @@
 #
 #   tests/programs.sh [VDSO_WHO]           shares of vdso-who and of perf, of the same 10 seconds
 #   tests/programs.sh latency [VDSO_WHO]   the latency of redis alone, sampled, and with perf
+#   tests/programs.sh calls [VDSO_WHO]     five programs, four of which read by system call, five times
 #
 # As root, with the packages linux-perf, postgresql, redis-server, nginx-core, apache2-utils, caddy,
 # openjdk-17-jdk-headless, python3, mariadb-server, php-cli, ruby, luajit, erlang-base, prometheus,
-# chromium, wine, wine64 and gcc-mingw-w64-x86-64-win32. A program that is missing has a line `not run here:`.
+# chromium, wine, wine64, gcc-mingw-w64-x86-64-win32,
+# gcc, golang, rustc and stress-ng. A program that is missing has a line `not run here:`.
 set -euo pipefail
 mode=shares
-if [ "${1:-}" = latency ]; then mode=latency; shift; fi
+case "${1:-}" in latency | calls) mode=$1; shift ;; esac
 who=$(realpath "${1:-target/release/vdso-who}")
 seconds=10
 frequency=999
@@ -256,6 +258,104 @@ scripts() {
         row "Erlang $(HOME=$directory erl -noshell -eval 'io:put_chars(erlang:system_info(otp_release)), halt().'), erlang:monotonic_time()" \
             "$(busiest beam.smp)"
     fi
+}
+
+# Reads through system calls, beside a program that reads in the vDSO.
+calls() {
+    seconds=5
+    echo "load average: $(cut -d' ' -f1 /proc/loadavg)" >&2
+    echo "| program | perf | vdso-who | runs within both errors |"
+    echo "|---|---|---|---|"
+    if has gcc; then
+        printf '#include <sys/syscall.h>\n#include <time.h>\n#include <unistd.h>\n
+            int main(void) { struct timespec t; for (;;) for (int i = 0; i < 1000; i++)
+                syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t); }\n' >calls.c
+        gcc -O2 -g -o calls-c calls.c
+        repeat "C, \`syscall(SYS_clock_gettime)\`" ./calls-c
+        printf '#include <time.h>\nvolatile long sum;
+            int main(void) { struct timespec t; for (;;) { clock_gettime(CLOCK_MONOTONIC, &t);
+                for (int i = 0; i < 100; i++) sum += i; } }\n' >vdso.c
+        gcc -O2 -g -o calls-vdso vdso.c
+        repeat "C, \`clock_gettime\` in the vDSO" ./calls-vdso
+    fi
+    if has go; then
+        # golang.org/x/sys/unix.ClockGettime is this call.
+        printf 'package main\nimport ("syscall"; "unsafe")\n
+            func main() { var time [2]int64; for { for i := 0; i < 1000; i++ {
+                syscall.Syscall(syscall.SYS_CLOCK_GETTIME, 1, uintptr(unsafe.Pointer(&time)), 0) } } }\n' >calls.go
+        HOME="$folder" GOCACHE="$folder/go" go build -o calls-go calls.go
+        repeat "Go, \`syscall.Syscall(SYS_CLOCK_GETTIME)\`" ./calls-go
+    fi
+    if has stress-ng; then repeat "stress-ng --clock 1" stress-ng --clock 1 --timeout 600 --temp-path "$folder"; fi
+    if has rustc; then
+        printf 'use std::time::Instant;
+            unsafe extern "C" { fn syscall(number: i64, ...) -> i64; }
+            fn main() { let mut time = [0i64; 2]; loop { for _ in 0..4 { std::hint::black_box(Instant::now()); }
+                unsafe { syscall(228, 1, time.as_mut_ptr()); } } }\n' >calls.rs
+        rustc --edition 2024 -O -g -o calls-rust calls.rs
+        repeat "Rust, \`libc::syscall\` beside \`Instant::now\`" ./calls-rust
+    fi
+}
+
+# Watches a program with both at once, five times, and prints a row with the middle run.
+repeat() {
+    local name=$1 round
+    shift
+    : >runs
+    start "$@"
+    local pid=${started[-1]}
+    sleep 2
+    # stress-ng's own processes read the clock.
+    pid=$(pgrep -n -P "$pid" || echo "$pid")
+    for round in 1 2 3 4 5; do
+        perf record --quiet -e cpu-clock -F "$frequency" -a --call-graph dwarf -o perf.data -- sleep "$seconds" \
+            >>log 2>&1 &
+        local perf=$!
+        "$who" --pid "$pid" --no-children --duration "$seconds" --frequency "$frequency" --json --output who.json
+        if ! wait "$perf"; then
+            tail -3 log >&2
+            continue
+        fi
+        perf script --no-inline --pid "$pid" -F pid,ip,sym,dso -i perf.data >perf.txt 2>>log
+        /usr/bin/python3 - >>runs <<'PYTHON'
+import json, re
+# At a system call's entry and exit no function of the kernel names the call, so perf cannot count
+# these samples. They are part of its error.
+clock = re.compile(r"\(\[vdso\]\)|__\w+_sys_(clock_get|gettimeofday|time\b)")
+named = re.compile(r"__\w+_sys_|asm_(sysvec|exc|common_interrupt)|ret_from_fork")
+whole = reads = edges = 0
+for sample in open("perf.txt").read().split("\n\n"):
+    stack = re.findall(r"^\s+[0-9a-f]+ (.+)$", sample, re.M)
+    kernel = [frame for frame in stack if "[kernel" in frame]
+    whole += bool(stack)
+    if any(clock.search(frame) for frame in stack):
+        reads += 1
+    elif kernel and not any(named.search(frame) for frame in kernel):
+        edges += 1
+report = json.load(open("who.json"))
+print(json.dumps([whole, reads, edges, report["percent"], report["percent_error"]]))
+PYTHON
+    done
+    end_row
+    /usr/bin/python3 - "$name" <<'PYTHON'
+import json, math, sys
+lines, within = [], 0
+for line in open("runs"):
+    whole, reads, edges, share, error = json.loads(line)
+    if not whole or share is None:
+        lines.append((0, "no share", "no share"))
+        continue
+    perf, edge = 100 * reads / whole, 100 * edges / whole
+    chance = 196 * math.sqrt(max(reads, 4) * max(whole - reads, 4)) / whole**1.5
+    # The samples are not the same ones, so the difference has the chance of both.
+    both = math.sqrt(2) * chance
+    fits = abs(share - perf) <= error + chance and -both <= share - perf <= edge + both
+    within += fits
+    lines.append((share, "%.2f -%.2f +%.2f %%" % (perf, chance, edge + chance), "%.2f +-%.2f %%" % (share, error)))
+    print(sys.argv[1], *lines[-1], fits, file=sys.stderr)
+lines.sort()
+print("| %s | %s | %s | %d of %d |" % (sys.argv[1], *lines[len(lines) // 2][1:], within, len(lines)))
+PYTHON
 }
 
 # Five rounds, because the machine changes; the middle of each.
