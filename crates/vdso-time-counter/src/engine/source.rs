@@ -1,5 +1,9 @@
 //! [`Source`]: a counter, and the kernel's clocks.
 
+#[cfg(all(
+    any(target_os = "linux", target_os = "android"),
+    not(vdso_time_other_os)
+))]
 use vdso_time::ReadCost;
 
 use super::status::Unavailable;
@@ -37,6 +41,11 @@ pub(crate) enum Keeper {
     Hypervisor,
 }
 
+// Elsewhere no kernel has the clock source, and the vDSO has no cost.
+#[cfg(all(
+    any(target_os = "linux", target_os = "android"),
+    not(vdso_time_other_os)
+))]
 impl Keeper {
     /// Checks that the counter's rate is constant: the CPU states it, or the program trusts the
     /// hypervisor.
