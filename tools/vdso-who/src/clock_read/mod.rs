@@ -232,8 +232,8 @@ fn function_in_vdso(name: &str) -> Function {
     }
 }
 
-/// Returns the clock of a call. On `x86_64`, the register of the first argument still has its id, in
-/// the kernel and at the first instruction of a function.
+/// Returns the clock of a call. On `x86_64`, the register of the first argument still has its id,
+/// in the kernel and at the first instruction of a function.
 fn clock_of(function: Function, sample: &Sample) -> Option<Clock> {
     match function {
         Function::WithId => Clock::of_id(sample.first_argument? as i32),
