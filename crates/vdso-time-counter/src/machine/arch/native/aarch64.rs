@@ -12,7 +12,7 @@
 use core::arch::asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::counter::Counter;
+use crate::machine::arch::counter::Counter;
 
 pub(crate) enum CpuCounter {}
 

@@ -4,7 +4,7 @@
 
 use core::arch::asm;
 
-use super::counter::Counter;
+use crate::machine::arch::counter::Counter;
 
 pub(crate) enum CpuCounter {}
 

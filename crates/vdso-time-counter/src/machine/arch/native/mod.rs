@@ -2,9 +2,6 @@
 
 #![allow(unsafe_code, reason = "reads of the counter are assembly")]
 
-#[allow(unused_imports, reason = "the architecture may have no counter")]
-use super::counter;
-
 // The architecture is chosen here and nowhere else.
 #[cfg(all(target_arch = "aarch64", target_pointer_width = "64"))]
 mod aarch64;

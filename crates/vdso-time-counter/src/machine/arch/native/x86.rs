@@ -7,7 +7,7 @@ use core::arch::x86::{__cpuid_count, CpuidResult};
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::{__cpuid_count, CpuidResult};
 
-use super::counter::Counter;
+use crate::machine::arch::counter::Counter;
 
 pub(crate) enum CpuCounter {}
 
