@@ -183,18 +183,22 @@ struct Facts<'a> {
 
 impl Facts<'_> {
     fn cause(&self) -> Cause {
-        match self.cost {
-            ReadCost::FunctionCall => return Cause::Fine,
-            ReadCost::Unknown => return Cause::CannotTell,
-            ReadCost::SystemCall => {}
-        }
         match self.route {
             Route::Vdso { .. } => {}
             Route::Syscall { reason, .. } => return reason.into(),
             _ => return Cause::CannotTell,
         }
+        // This needs no measurement, which an emulator or a busy machine can disturb.
+        if is_in_no_vdso(self.clock) {
+            return Cause::ClockNotServed;
+        }
+        match self.cost {
+            ReadCost::FunctionCall => return Cause::Fine,
+            ReadCost::Unknown => return Cause::CannotTell,
+            ReadCost::SystemCall => {}
+        }
         // If the vDSO reads another clock, it does not have this one.
-        if is_in_no_vdso(self.clock) || self.monotonic_cost == ReadCost::FunctionCall {
+        if self.monotonic_cost == ReadCost::FunctionCall {
             return Cause::ClockNotServed;
         }
         Cause::of_clock_source(self.architecture, self.current, self.available)

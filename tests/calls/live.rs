@@ -120,9 +120,7 @@ fn a_cause_is_the_one_of_the_clock_and_of_the_clock_source() {
         (ClockId::from_raw(99), &[Cause::Refused][..]),
         (
             ClockId::THREAD_CPUTIME,
-            // Its measurement can be disturbed.
             &[
-                Cause::CannotTell,
                 Cause::ClockNotServed,
                 Cause::NoVdso,
                 Cause::NoFunction,
