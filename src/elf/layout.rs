@@ -200,17 +200,26 @@ impl<'a> Bytes<'a> {
     pub(super) fn addrs<const N: usize>(self, first: Field) -> [u64; N] {
         let start = self.of(first);
         let mut addrs = [0; N];
+        // `chunks_exact` in `zip` divides, and Rust 1.85 keeps the panic for a division by 0.
         if self.is_64_bit {
             let end = start.wrapping_add(size_of::<[u64; N]>());
-            let numbers = self.raw.get(start..end).unwrap_or(&[]).chunks_exact(8);
-            for (addr, number) in addrs.iter_mut().zip(numbers) {
-                *addr = u64::from_ne_bytes(number.try_into().unwrap_or_default());
+            let mut rest = self.raw.get(start..end).unwrap_or(&[]);
+            for addr in &mut addrs {
+                let Some((number, after)) = rest.split_first_chunk() else {
+                    break;
+                };
+                *addr = u64::from_ne_bytes(*number);
+                rest = after;
             }
         } else {
             let end = start.wrapping_add(size_of::<[u32; N]>());
-            let numbers = self.raw.get(start..end).unwrap_or(&[]).chunks_exact(4);
-            for (addr, number) in addrs.iter_mut().zip(numbers) {
-                *addr = u32::from_ne_bytes(number.try_into().unwrap_or_default()).into();
+            let mut rest = self.raw.get(start..end).unwrap_or(&[]);
+            for addr in &mut addrs {
+                let Some((number, after)) = rest.split_first_chunk() else {
+                    break;
+                };
+                *addr = u32::from_ne_bytes(*number).into();
+                rest = after;
             }
         }
         addrs
