@@ -225,9 +225,13 @@ impl Files {
     }
 
     /// Returns whether cargo made this directory. The name `target` alone proves nothing, because
-    /// git tracks some directories of that name.
+    /// git tracks some directories of that name. The tag proves it, but a cache that CI restored
+    /// may lack the tag. Then the directory of each profile still has its fingerprints.
     fn is_built(&self, directory: &Path) -> bool {
         if self.built.iter().any(|built| built == directory) {
+            return true;
+        }
+        if directory.join(".fingerprint").is_dir() && directory.join("deps").is_dir() {
             return true;
         }
         let tag = fs::read_to_string(directory.join("CACHEDIR.TAG"));
@@ -343,6 +347,9 @@ mod tests {
         let tag = "# This file is a cache directory tag created by cargo.";
         scratch.write("package/target/CACHEDIR.TAG", tag);
         scratch.write("package/target/debug/built", "");
+        // A restored cache without the tag.
+        scratch.write("package/restored/.fingerprint/crate/dep", "");
+        scratch.write("package/restored/deps/built", "");
         scratch.write("package/.git/HEAD", "");
         scratch.write("package/sub/.git", "gitdir: elsewhere");
         scratch.write("package/.dot/file", "");
