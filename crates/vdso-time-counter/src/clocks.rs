@@ -123,7 +123,7 @@ clock! {
     /// But it can be some nanoseconds earlier than a time that another thread read before. Its
     /// times do not mix with the times of [`CounterMonotonic`], which promises more:
     ///
-    /// ```compile_fail,E0308
+    /// ```compile_fail,E0277
     /// use vdso_time_counter::{CounterMonotonic, CounterMonotonicUnordered};
     ///
     /// let mixed = CounterMonotonic::now() - CounterMonotonicUnordered::now();
