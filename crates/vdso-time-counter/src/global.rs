@@ -8,14 +8,16 @@ use super::machine::Native;
 use super::machine::arch::{Counter as _, CpuCounter};
 
 pub(super) static CLOCK: CounterClock<Native> = CounterClock::new(Native);
-// The clock is in one page. A fork copies page by page, so it could split an update of two pages.
+// The clock must not cross a page boundary. A fork copies page by page, so the child could get only
+// half of an update that spans two pages. A clock whose size is its alignment is always within one
+// page.
 const _: () = assert!(size_of::<CounterClock<Native>>() == align_of::<CounterClock<Native>>());
 
 /// Returns whether the counter is used, how accurate it is, and what the clock has done so far.
 ///
-/// All values are from one moment. The call reads both clocks, but it makes no segment and does not
-/// ask for the clock source. Before the first reads the status is `Calibrating`. In that case
-/// [`check`] says what to expect.
+/// All values are from one moment. The call reads the counter and the kernel's clock, but it makes
+/// no segment and does not ask for the clock source. Before the first reads the status is
+/// `Calibrating`. To find out in that case whether the counter will be used, call [`check`].
 #[must_use]
 pub fn state() -> State {
     let state = CLOCK.state();
@@ -30,10 +32,11 @@ pub fn state() -> State {
 
 /// Checks whether the counter will be used in this process, before it is measured.
 ///
-/// A program calls it once, to choose a clock before the first read; then [`state`] says the same
-/// without system calls. It makes the system calls of the page's [table](super#in-a-sandbox), but
-/// none after [`prepare_for_sandbox`]. It takes [`trust_hypervisor`] into account. Only
-/// [`Unavailable::Frequency`] is not known before some reads.
+/// A program calls it once, to choose a clock before the first read. Afterwards [`state`] gives the
+/// same answer without system calls. `check` makes the system calls of [this
+/// table](super#in-a-sandbox), but none after [`prepare_for_sandbox`]. It takes
+/// [`trust_hypervisor`] into account. It cannot predict [`Unavailable::Frequency`], which only a
+/// measurement finds.
 ///
 /// # Errors
 ///
@@ -42,19 +45,20 @@ pub fn check() -> Result<(), Unavailable> {
     CLOCK.check()
 }
 
-/// Prepares the clock for a sandbox: measures the counter, and makes no system call afterwards.
+/// Prepares the clock for a sandbox: measures the counter, and forbids the clock's system calls.
 ///
-/// Only the program, which knows its sandbox, should call this, and never a library. It holds for
-/// the rest of the process's life.
+/// Only the program, which knows its sandbox, should call this, and never a library. The effect
+/// lasts for the rest of the process's life.
 ///
 /// It calls [`vdso_time::warm_up`], and reads the clock until the counter is measured, for at most
 /// 50 ms. From then on the clock makes none of [its system calls](super#in-a-sandbox), even if 50
-/// ms were not enough. What it cannot decide without asking falls back to the vDSO
-/// ([`Unavailable::SystemCallsForbidden`]). If the vDSO cannot read the clock source in user space,
-/// its reads still make system calls. [`check`] reports this case before.
+/// ms were not enough. Where the clock would have to ask the kernel, it falls back to the vDSO
+/// instead ([`Unavailable::SystemCallsForbidden`]). If the vDSO cannot read the clock source in
+/// user space, its reads still make system calls. To find out about that, call [`check`] first.
 ///
-/// Returns the status that the sandbox begins with. A second call changes nothing and returns the
-/// present status. A read that another thread began before the call may still ask.
+/// Returns the status with which the program enters the sandbox. A second call changes nothing and
+/// returns the present status. A read that another thread began before the call may still make
+/// system calls.
 ///
 /// # Examples
 ///
@@ -73,25 +77,25 @@ pub fn prepare_for_sandbox() -> Status {
 /// Trusts the hypervisor's statement about the counter instead of the CPU's.
 ///
 /// Only the program, whose operator knows whether the virtual machine can be moved, should call
-/// this, and never a library. It holds for the rest of the process's life.
+/// this, and never a library. The effect lasts for the rest of the process's life.
 ///
 /// Under `kvm-clock` the counter is used if the CPU has the invariant bit (CPUID). The bit
 /// promises, for the guest's life, that no move changes the counter's rate or offset. QEMU hides
-/// the bit by default, so that it can move the guest. Then the status is
+/// the bit by default, so that it can move the guest. Without the bit the status is
 /// [`Unavailable::NotInvariant`].
 ///
-/// After this call the counter is used there as well, while the hypervisor's page says that the
-/// counters of all CPUs agree. That statement holds only for the moment: the vDSO looks at it at
-/// each read, but this clock only when a segment ends. So a move, a restore, a stop or an added CPU
-/// can make a read wrong until then: the [table](super#events-that-make-a-read-wrong) says by how
-/// much and for how long.
+/// After this call the counter is used without the bit as well, as long as the hypervisor's page
+/// says that the counters of all CPUs agree. That statement holds only for the moment: the vDSO
+/// checks it at each read, but this clock notices a change only when a segment ends. So a move, a
+/// restore, a stop or an added CPU can make a read wrong until then: the
+/// [table](super#events-that-make-a-read-wrong) says by how much and for how long.
 ///
 /// It changes nothing under other clock sources.
 ///
 /// # Errors
 ///
-/// `EBUSY`: the clock was read before, so the decision has been made, and nothing changes. A call
-/// after a successful one succeeds.
+/// `EBUSY` if the clock was read before: then the decision has been made, and nothing changes. A
+/// call after a successful one succeeds.
 ///
 /// # Examples
 ///

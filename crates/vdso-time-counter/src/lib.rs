@@ -38,8 +38,8 @@ pub use vdso_time::Duration;
 
 /// A time of [`CounterMonotonic`].
 ///
-/// A time is read from its clock, because `now` of the type [`vdso_time::Instant`] reads the
-/// kernel's clock. So this does not compile:
+/// To read the time, call [`CounterMonotonic::now`]. The type itself has no `now`, because
+/// [`vdso_time::Instant::now`] reads the kernel's clock. So this does not compile:
 ///
 /// ```compile_fail,E0599
 /// use vdso_time_counter::Instant;
@@ -57,7 +57,10 @@ pub use vdso_time::Duration;
 /// ```
 pub type Instant = vdso_time::Instant<CounterMonotonic>;
 
-/// A time of [`CounterRealtime`], which is read with `CounterRealtime::now()`:
+/// A time of [`CounterRealtime`].
+///
+/// To read the time, call [`CounterRealtime::now`]. The type itself has no `now`, so this does not
+/// compile:
 ///
 /// ```compile_fail,E0599
 /// use vdso_time_counter::SystemTime;
@@ -70,8 +73,10 @@ pub type SystemTime = vdso_time::SystemTime<CounterRealtime>;
 pub mod unordered {
     use super::{CounterMonotonicUnordered, CounterRealtimeUnordered};
 
-    /// A time of [`CounterMonotonicUnordered`], which is read with
-    /// `CounterMonotonicUnordered::now()`:
+    /// A time of [`CounterMonotonicUnordered`].
+    ///
+    /// To read the time, call [`CounterMonotonicUnordered::now`]. The type itself has no `now`, so
+    /// this does not compile:
     ///
     /// ```compile_fail,E0599
     /// use vdso_time_counter::unordered::Instant;
@@ -80,8 +85,10 @@ pub mod unordered {
     /// ```
     pub type Instant = vdso_time::Instant<CounterMonotonicUnordered>;
 
-    /// A time of [`CounterRealtimeUnordered`], which is read with
-    /// `CounterRealtimeUnordered::now()`:
+    /// A time of [`CounterRealtimeUnordered`].
+    ///
+    /// To read the time, call [`CounterRealtimeUnordered::now`]. The type itself has no `now`, so
+    /// this does not compile:
     ///
     /// ```compile_fail,E0599
     /// use vdso_time_counter::unordered::SystemTime;

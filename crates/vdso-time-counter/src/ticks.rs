@@ -9,9 +9,9 @@ use super::machine::arch::{Counter as _, CpuCounter};
 /// A value of the counter, which can be converted to a time later.
 ///
 /// Taking a value costs one read of the counter. A log takes `Ticks` where it must be fast, and
-/// converts them when it writes. Sort the values and not their times, because a later conversion
-/// can have another error. Values from before a boot, a suspend or a move of the virtual machine
-/// have no meaning.
+/// converts them when it writes. Sort the values, not the times: values that are converted at
+/// different moments are converted with different errors. Values from before a reboot, a suspend or
+/// a move of the virtual machine have no meaning afterwards.
 ///
 /// On arm, and on machines without a counter, the value is the nanoseconds of
 /// [`CounterMonotonicUnordered`].
@@ -37,7 +37,7 @@ use super::machine::arch::{Counter as _, CpuCounter};
 pub struct Ticks(u64);
 
 impl Ticks {
-    /// Reads the counter. The CPU may do so early.
+    /// Reads the counter. The CPU may do so before earlier instructions have completed.
     ///
     /// # Panics
     ///
@@ -52,7 +52,7 @@ impl Ticks {
         Self(CounterMonotonicUnordered::now().as_nanos() as u64)
     }
 
-    /// Reads the counter, as [`read`](Self::read), and never panics.
+    /// Reads the counter, as [`read`](Self::read) does, but never panics.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl Ticks {
         Self(CounterMonotonic::now().as_nanos() as u64)
     }
 
-    /// Takes a counter's value, such as one from shared memory.
+    /// Creates `Ticks` from a value of the counter, such as one from shared memory.
     #[inline]
     #[must_use]
     pub const fn from_raw(ticks: u64) -> Self {
@@ -100,15 +100,15 @@ impl Ticks {
     ///
     /// The time belongs to the unordered clock, because the CPU may have read the counter early.
     ///
-    /// `None` if the counter is not used or not measured yet. A value from before the measurement
-    /// can be converted after it. One from before the clock's zero gives 0.
+    /// Returns `None` if the counter is not used or not measured yet. A value from before the
+    /// measurement can be converted after it. A value from before the clock's zero gives 0.
     ///
-    /// A value of the current segment has the error of a read. An older value is converted with the
-    /// mean rate since the counter was measured. Its error is its age times the difference between
-    /// that rate and the rate since it was taken: usually below 0.1 ppm, which is 100 ns for a
-    /// second, and up to 500 ppm if NTP changes the rate. If adjtimex(2) changes it by more, the
-    /// mean begins anew within three segments. Then a value from before the change is wrong by up
-    /// to 10 % of the time between the two.
+    /// A value of the current segment is converted with the error of a read. An older value is
+    /// converted with the mean rate since the counter was measured. Its error is its age times the
+    /// difference between that rate and the rate since it was taken. The difference is usually
+    /// below 0.1 ppm, which is 100 ns for a second, and up to 500 ppm if NTP changes the rate. If
+    /// adjtimex(2) changes the rate by more, a new mean begins within three segments. A value from
+    /// before the change is then wrong by up to 10 % of the time between that value and the change.
     #[must_use]
     pub fn monotonic(self) -> Option<Instant<CounterMonotonicUnordered>> {
         let nanos = if CpuCounter::IS_READABLE {

@@ -1,5 +1,6 @@
-//! The compiled assembly of the counters: a program for a CPU older than ARMv7 stays one, each word
-//! is the encoding of its mnemonic, and an ordered read has its barriers.
+//! Tests of the counters' compiled assembly: an object for a CPU older than ARMv7 is not marked as
+//! ARMv7, each instruction that is written as a number is what its mnemonic is assembled to, and an
+//! ordered read has its barriers.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
@@ -19,7 +20,8 @@ fn place(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// Writes a crate with the source of an architecture, and a function of its own.
+/// Writes a crate that contains the source of an architecture's counter, and a function that reads
+/// the counter after all loads. Returns its path.
 fn library(name: &str) -> PathBuf {
     let file = place(&format!("library_{name}"));
     let counter = source("counter.rs").display().to_string();
@@ -47,7 +49,7 @@ fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
     let Some(code) = program::emit_for_armv5(&library("arm.rs"), FLAGS, &place("armv5te.o")) else {
         return;
     };
-    // The words are in it.
+    // The object contains the instructions that are written as numbers.
     for (_, word, mnemonic) in WORDS.iter().filter(|(mode, ..)| *mode == ".arm") {
         assert!(
             code.windows(4).any(|bytes| bytes == word.to_le_bytes()),
@@ -57,8 +59,9 @@ fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
 }
 
 /// Looks for `dsb`, because `isb` alone does not wait for a load (Arm Architecture Reference
-/// Manual, B2.3.7), and for one branch, which chooses between them and `CNTVCTSS_EL0`. `cargo xtask
-/// msrv test --test codegen aarch64 -- --nocapture` prints the instructions.
+/// Manual, B2.3.7), and for one branch, which chooses between `isb` with `CNTVCT_EL0` and
+/// `CNTVCTSS_EL0` alone. `cargo xtask msrv test --test codegen aarch64 -- --nocapture` prints the
+/// instructions.
 #[test]
 fn ticks_ordered_waits_for_earlier_loads_on_aarch64() {
     const TRIPLE: &str = "aarch64-unknown-linux-gnu";
@@ -93,7 +96,8 @@ fn ticks_ordered_waits_for_earlier_loads_on_aarch64() {
     );
 }
 
-/// The words in the source: the mode in which each is executed, and its mnemonic.
+/// The instructions that the source has as numbers: the mode in which each is executed, its number,
+/// and its mnemonic.
 const WORDS: [(&str, u32, &str); 6] = [
     (".arm", 0xec51_0f1e, "mrrc p15, 1, r0, r1, c14"),
     (".thumb", 0xec51_0f1e, "mrrc p15, 1, r0, r1, c14"),

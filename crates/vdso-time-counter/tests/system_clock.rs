@@ -1,8 +1,8 @@
 //! The counter clock while root changes the system's clock: its clock source, its rate and its wall
 //! time.
 //!
-//! That concerns the whole system, so these tests run only in one that was started for them. By its
-//! name this program runs after all others.
+//! That affects the whole system, so these tests run only in a system that was started for them.
+//! cargo runs test programs in the order of their names, so this one runs last.
 
 #![allow(unsafe_code, reason = "adjtimex(2) is called here")]
 #![cfg(any(target_os = "linux", target_os = "android"))]
@@ -79,7 +79,8 @@ fn is_used() -> bool {
     status == Status::Used
 }
 
-/// Changes the kernel's rate by thousandths, in ticks, and by ppm.
+/// Changes the rate of the kernel's clock by `tick` thousandths, through the length of a timer
+/// tick, and by `ppm`.
 fn adjust([tick, ppm]: [i16; 2]) {
     // SAFETY: every field is a number.
     let mut change: libc::timex = unsafe { std::mem::zeroed() };
@@ -91,7 +92,7 @@ fn adjust([tick, ppm]: [i16; 2]) {
     assert!(status >= 0, "adjtimex: {}", std::io::Error::last_os_error());
 }
 
-/// A clock that stands still for longer fails.
+/// The longest time for which the clock may stand still, in nanoseconds.
 const STANDSTILL: i64 = 10_000;
 
 #[test]
@@ -126,9 +127,9 @@ fn slews_of_ten_percent_keep_the_clock_within_its_bound_and_moving() {
                 let after = kernel();
                 let bound = bound.max(counter::state().error_bound).as_nanos() as i64;
                 let error = (before - now).max(now - after);
-                // If the guest rests between these calls, a segment can err and the next one remove
-                // the error: at most a fifth of the time, because the rate goes from -10 % to +10
-                // %.
+                // If the guest is paused between these calls, one segment can be off, and the next
+                // one removes the error. The error is at most a fifth of the time that has passed,
+                // because the rate changes from -10 % to +10 %.
                 let bound = bound + (kernel() - first) / 5;
                 assert!(error <= bound, "{rate:?}: {error} ns, and not {bound}");
                 assert!(now >= last, "{rate:?}: {now} after {last}");
@@ -166,7 +167,8 @@ fn a_switched_clock_source_is_followed_both_ways() {
     let Some(other) = available.split_whitespace().find(is_other) else {
         return not_run_here(format!("the kernel has no other clock source: {available}"));
     };
-    // A process that is calibrated, and one that starts under the other clock source.
+    // The first process calibrates before the switch. The second one first reads the clock under
+    // the other clock source.
     for is_calibrated in [true, false] {
         let end = child::fork(|| {
             if let Err(status) = counter::check() {
@@ -190,7 +192,7 @@ fn a_switched_clock_source_is_followed_both_ways() {
 
 const KVM_CLOCK: &str = "kvm-clock";
 
-/// Makes the clock source of the beginning the current one, even if the test fails.
+/// Restores the clock source that the test began with, even if the test fails.
 struct Restore(String);
 
 impl Drop for Restore {
@@ -199,10 +201,10 @@ impl Drop for Restore {
     }
 }
 
-/// Runs on any KVM guest that has both sources, as root:
-/// `VDSO_TIME_TEST_MAY_CHANGE_CLOCK=1 cargo test --release -p vdso-time-counter --test
-/// system_clock kvm_clock -- --ignored --nocapture`. With
-/// `RUSTFLAGS="--cfg vdso_time_not_invariant"` the CPU's bit is taken for missing.
+/// Runs on any KVM guest that has both sources, as root: `VDSO_TIME_TEST_MAY_CHANGE_CLOCK=1 cargo
+/// test --release -p vdso-time-counter --test system_clock kvm_clock -- --ignored --nocapture`.
+/// With `RUSTFLAGS="--cfg vdso_time_not_invariant"` the CPU counts as one without the invariant
+/// bit.
 #[test]
 #[ignore = "needs a KVM guest that has kvm-clock, and CI has none"]
 fn kvm_clock_is_followed_within_the_error_bound() {
@@ -223,7 +225,7 @@ fn kvm_clock_is_followed_within_the_error_bound() {
             counter::trust_hypervisor().unwrap();
         }
         assert_eq!(counter::check(), Ok(()));
-        // Also a process that was calibrated under the other source.
+        // The third switch tests a process that was calibrated under the other source.
         for source in [KVM_CLOCK, &restore.0, KVM_CLOCK] {
             switch(source);
             if source != KVM_CLOCK && cfg!(vdso_time_not_invariant) {

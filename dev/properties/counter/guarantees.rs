@@ -172,12 +172,12 @@ const ROWS: &[Row] = &[
         once!(world => world.step_counter(-1_000 * MILLISECOND)),
     ),
     row(
-        "the counter's rate is a quarter",
+        "the counter's rate drops to a quarter",
         "right",
         once!(world => scale(world, 25)),
     ),
     row(
-        "the counter's rate is the half",
+        "the counter's rate is halved",
         "right",
         once!(world => scale(world, 50)),
     ),
@@ -192,12 +192,12 @@ const ROWS: &[Row] = &[
         once!(world => scale(world, 110)),
     ),
     row(
-        "the counter's rate is the double",
+        "the counter's rate is doubled",
         "right",
         once!(world => scale(world, 200)),
     ),
     row(
-        "the counter's rate is fourfold",
+        "the counter's rate is quadrupled",
         "right",
         once!(world => scale(world, 400)),
     ),

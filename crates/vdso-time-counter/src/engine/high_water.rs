@@ -3,9 +3,9 @@
 //! A segment that begins after that answer could give an earlier time. So a caller that answers
 //! from the vDSO first raises the mark, and a caller that answers from a segment compares with it.
 //!
-//! `Relaxed` is enough. If one answer happens before another call, so does the update of the mark,
-//! and coherence of the single atomic makes the later load see it or a higher value. The mark
-//! publishes no other memory.
+//! `Relaxed` is enough. If one answer happens before another call, so does the update of the mark.
+//! Then the other call loads this mark or a higher one, because all loads and stores of a single
+//! atomic are coherent. The mark publishes no other memory.
 
 #[cfg(not(target_has_atomic = "64"))]
 use core::sync::atomic::AtomicU32 as AtomicU64;

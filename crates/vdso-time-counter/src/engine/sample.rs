@@ -1,4 +1,5 @@
-//! [`Sample`] and [`Burst`]: reads of a counter and of the kernel's clocks, side by side.
+//! [`Sample`] and [`Burst`]: reads of a counter and of the kernel's clocks, one right after the
+//! other.
 
 use super::segment::Rate;
 use super::source::Source;
@@ -11,8 +12,8 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// Reads both clocks, and returns the ticks that it took. It is not inlined, so that its code
-    /// is fetched once.
+    /// Takes a sample, and returns it with the number of ticks that the two reads took. The
+    /// function is not inlined, so that its code is fetched only once.
     #[inline(never)]
     fn take<S: Source>(source: &S) -> Option<(Self, u64)> {
         let ticks = source.ticks_ordered();
@@ -23,8 +24,9 @@ impl Sample {
         ))
     }
 
-    /// Returns the sample with the tick in the middle of a read of both clocks, which takes `cost`
-    /// ticks.
+    /// Returns the sample with its tick moved to the middle of the two reads, which took `cost`
+    /// ticks. The kernel's clock was read at some moment between the beginning and the end of the
+    /// sample, so the middle is the best estimate of the tick at that moment.
     pub(crate) fn centred(self, cost: u64) -> Self {
         Self {
             ticks: self.ticks.wrapping_add(cost / 2),
@@ -44,9 +46,10 @@ pub(crate) struct Burst {
 impl Burst {
     /// Takes at most `most` samples, and stops after one that took at most `enough` ticks.
     ///
-    /// An interrupt between counter and clock makes a sample late. Nothing makes it early. So the
-    /// best sample is the one whose clock is least ahead of the counter at this rate. Without a
-    /// rate, it is the sample that took the fewest ticks.
+    /// If an interrupt comes between the two reads, the kernel's time of the sample is too late.
+    /// Nothing makes it too early. So the best sample is the one whose time is least ahead of the
+    /// time that its tick and `rate` predict. Without a rate, the best sample is the one that took
+    /// the fewest ticks.
     pub(crate) fn take<S: Source>(
         source: &S,
         most: u32,
@@ -83,21 +86,24 @@ impl Burst {
     }
 }
 
-/// The possible values of a clock of the kernel minus the monotonic one, in nanoseconds.
+/// The interval that contains the difference between two clocks of the kernel: another clock minus
+/// `CLOCK_MONOTONIC`, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Interval {
     pub(crate) low: i64,
     pub(crate) high: i64,
-    /// The time of the shortest turn.
+    /// The duration of the shortest turn.
     pub(crate) shortest: u64,
 }
 
 impl Interval {
-    /// Measures it in some turns, by alternate reads.
+    /// Measures the difference in so many turns. `read` reads the other clock. The reads of the two
+    /// clocks alternate, and a turn is one read of each.
     ///
-    /// Each read of the clock is about halfway between two reads of the monotonic clock, so the
-    /// truth is about in the middle. An earlier version kept the end of the interval that was
-    /// nearer to the old offset, and was 41 ns late: a read takes time, so the two ends never meet.
+    /// Each read of the other clock is about halfway between two reads of the monotonic clock, so
+    /// the true difference is about in the middle of the interval. An earlier version used the end
+    /// of the interval that was nearer to the old offset, and was 41 ns late. It could not come
+    /// nearer, because a read takes time, so the two ends never meet.
     pub(crate) fn measure<S: Source>(
         source: &S,
         turns: u32,
@@ -122,14 +128,14 @@ impl Interval {
         possible
     }
 
-    /// Returns what is possible after one more turn.
+    /// Returns the interval after one more turn.
     fn narrowed(self, turn: Self) -> Self {
         let both = Self {
             low: self.low.max(turn.low),
             high: self.high.min(turn.high),
             shortest: self.shortest.min(turn.shortest),
         };
-        // Otherwise the clock was set between two turns.
+        // If the intervals do not overlap, the clock was set between two turns.
         if both.low <= both.high { both } else { turn }
     }
 

@@ -2,27 +2,29 @@
 //!
 //! A segment covers the ticks from `start` to `start + span`, and no others. So the time of a tick
 //! is the same for every thread, whenever the segment was published. Consecutive segments join
-//! without a step: together they are one function that never falls. An error is removed by the next
-//! segment's rate, because a step back would break the order, and a step forward could come from a
-//! sample that an interrupt made late.
+//! without a step: together they are one function that never falls. The next segment removes an
+//! error with its rate, and not with a step: a step back would break the order, and a step forward
+//! could be wrong, because an interrupt can make a sample late.
 //!
 //! A segment takes 8 to 16 ms, because a sample's error of some nanoseconds is then below 1 ppm of
-//! the segment, and making a segment costs less than 0.01 % of the time. Longer segments would
-//! double the error after a change of the kernel's rate, which is 1.6 ms for a change of 10 %, and
-//! would not make a read cheaper.
+//! the segment, and making segments costs less than 0.01 % of the time. Segments of twice that
+//! length would not make a read cheaper. But they would double the error after a change of the
+//! kernel's rate, which is 1.6 ms for a change of 10 %.
 
 /// Nanoseconds per tick, in units of 2^-32 ns.
 pub(crate) type Rate = u64;
 
-/// The most nanoseconds in a segment: the limit of the error after a change of the kernel's rate.
+/// The maximum length of a segment in nanoseconds. It limits the error after a change of the
+/// kernel's rate.
 pub(crate) const LONGEST: u64 = 16_000_000;
 /// A segment removes an error with a rate that differs by at most 1/4.
 const SLEW_SHIFT: u32 = 2;
 /// The next segment is due in the last 1/256 of a segment. Reads are slow from then on.
 const DUE_SHIFT: u32 = 8;
 
-/// When the next segment is made, the old one is still used in its last 1/128: from the sample on,
-/// and by CPUs whose counter is behind the writer's by at most that much.
+/// When the next segment has been made, the old one still answers in its last 1/128: for reads
+/// between the sample and its end, and for CPUs whose counter is behind the writer's by at most
+/// that much.
 const LAST_SHIFT: u32 = DUE_SHIFT - 1;
 
 /// A linear piece of the clock.
@@ -32,7 +34,7 @@ pub(crate) struct Segment {
     pub(crate) start: u64,
     pub(crate) nanos: u64,
     pub(crate) rate: Rate,
-    /// The number of ticks: 0, or a power of two, so that a shift spreads a correction over it.
+    /// The number of ticks: 0, or a power of two, so that a shift can divide a correction by it.
     pub(crate) span: u64,
 }
 
@@ -68,8 +70,9 @@ impl Segment {
         self.time(self.end())
     }
 
-    /// Returns the latest time that a read of this segment can have returned, given a tick that is
-    /// later, or before the segment's first one. If it is before the first one, this CPU's counter
+    /// Returns the latest time that a read of this segment can have returned, given a tick that the
+    /// segment does not cover. After a later tick, it is the time of the segment's end. If the tick
+    /// is before the segment's first one, it is the segment's first time: either this CPU's counter
     /// is behind the writer's, or the counter was set back.
     pub(crate) fn held(&self, ticks: u64) -> u64 {
         if self.begins_after(ticks) {
@@ -89,14 +92,14 @@ impl Segment {
         left.wrapping_sub(1) < self.span
     }
 
-    /// Returns whether the segment begins in 1/128 of its span or less. An earlier tick comes from
-    /// a counter that was set back.
+    /// Returns whether the segment begins after the tick, within 1/128 of its span. A tick that is
+    /// further before the segment comes from a counter that was set back.
     pub(crate) fn begins_soon(&self, ticks: u64) -> bool {
         let left = self.start.wrapping_sub(ticks);
         left.wrapping_sub(1) < self.span >> LAST_SHIFT
     }
 
-    /// Returns whether the segment covers the tick and ends in 1/128 of its span or less.
+    /// Returns whether the segment covers the tick and ends after it within 1/128 of its span.
     pub(crate) fn ends_soon(&self, ticks: u64) -> bool {
         let left = self.end().wrapping_sub(ticks);
         left.wrapping_sub(1) < self.span >> LAST_SHIFT
@@ -119,15 +122,15 @@ impl Segment {
     }
 }
 
-/// Returns the change of `rate` that removes `error` nanoseconds within `span` ticks, or a part of
-/// it.
+/// Returns the change of `rate` that removes an error within `span` ticks. The change is limited to
+/// 1/4 of the rate, so it might remove only a part of the error. `error` is in nanoseconds.
 pub(crate) fn correction(error: i64, span: u64, rate: Rate) -> i64 {
     let limit = (rate >> SLEW_SHIFT) as i64;
     ((error << 32) >> span.trailing_zeros()).clamp(-limit, limit)
 }
 
-/// Returns the time that the ticks of a segment take. It wraps after 4.29 s: for any other number
-/// of ticks there is [`long_nanos`].
+/// Returns the time that the ticks of a segment take. The result wraps after 4.29 s, so other
+/// numbers of ticks need [`long_nanos`].
 #[inline]
 pub(crate) const fn nanos(ticks: u64, rate: Rate) -> u64 {
     ticks.wrapping_mul(rate) >> 32

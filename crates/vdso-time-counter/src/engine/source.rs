@@ -8,8 +8,8 @@ use vdso_time::ReadCost;
 
 use super::status::Unavailable;
 
-/// A counter, and the kernel's clocks that it follows. Times are in nanoseconds; `None` is the
-/// answer of a sandbox that denies a clock.
+/// A counter, and the kernel's clocks that it follows. Times are in nanoseconds. `None` means that
+/// a sandbox denies the clock.
 pub(crate) trait Source {
     /// Reads the counter. The CPU may do so early, but two reads of a thread stay in order.
     fn ticks(&self) -> u64;
@@ -41,7 +41,7 @@ pub(crate) enum Keeper {
     Hypervisor,
 }
 
-// Elsewhere no kernel has the clock source, and the vDSO has no cost.
+// Other systems have neither Linux's clock sources nor a vDSO whose cost could be measured.
 #[cfg(all(
     any(target_os = "linux", target_os = "android"),
     not(vdso_time_other_os)
@@ -63,9 +63,9 @@ impl Keeper {
 
     /// Checks that the vDSO reads the counter, given the cost of its read of `CLOCK_MONOTONIC`.
     ///
-    /// The clock source keeps its name if the hypervisor takes back the stable bit. Only the time
-    /// of a read shows this, so under such a clock source the counter is unavailable if the
-    /// measurement is inconclusive.
+    /// If the hypervisor clears the stable bit, the clock source keeps its name, and only the cost
+    /// of a read shows the change. So if a hypervisor keeps the clock source, the counter is
+    /// unavailable even if the measurement is inconclusive.
     pub(crate) fn check_cost(self, cost: ReadCost) -> Result<(), Unavailable> {
         match cost {
             ReadCost::SystemCall => Err(Unavailable::SlowVdso),

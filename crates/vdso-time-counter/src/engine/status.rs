@@ -43,7 +43,7 @@ pub enum Status {
     /// If the status stays, an [update was cut off](crate#where-the-clock-must-not-be-used), and
     /// the vDSO answers for the rest of the process's life.
     Updating,
-    /// The counter is not used for some time.
+    /// The counter is unavailable, at least for some time.
     Unavailable(Unavailable),
 }
 
@@ -69,7 +69,8 @@ impl fmt::Display for Status {
             Self::Calibrating => "the vDSO answers while the counter's rate is measured",
             Self::Stale => "the vDSO answers until two reads come within 1 ms",
             Self::Updating => {
-                "the vDSO answers while another caller updates the clock (or was cut off)"
+                "the vDSO answers while another caller updates the clock, \
+                 or because an update was cut off"
             }
             Self::Unavailable(reason) => return reason.fmt(f),
         })
@@ -114,25 +115,26 @@ reasons! {
     /// The counter's rate depends on the CPU's frequency (CPUID 0x80000007: not invariant). Under
     /// `kvm-clock` it can still be used after [`trust_hypervisor`](crate::trust_hypervisor).
     NotInvariant: "the counter's rate depends on the CPU's frequency",
-    /// The calling thread must not read the counter (prctl(2), `PR_SET_TSC`), and its vDSO does not
-    /// read it either. The clock tries again after a second.
+    /// The calling thread must not read the counter (prctl(2), `PR_SET_TSC`). If its vDSO reads the
+    /// counter, a read of this clock gets SIGSEGV, as a call of the vDSO does. The clock tries
+    /// again after a second.
     Denied: "this thread must not read the counter",
     /// The counter's rate is impossible, changes, or is not the one that the hardware states (CPUID
     /// 0x15, `CNTFRQ`), in three measurements in a row. The clock tries again after 10 s, and after
     /// twice as long each time, up to 640 s.
     Frequency: "the counter's rate is not the one that the hardware states",
-    /// A read costs a system call, as [`read_cost`](vdso_time::read_cost()) measured: the vDSO
-    /// enters the kernel (`kvm-clock`'s without its stable bit, and arm64's because of an erratum),
-    /// or each read of the counter is trapped. The clock tries again after 10 s.
+    /// A read costs as much as a system call, according to [`read_cost`](vdso_time::read_cost()):
+    /// the vDSO enters the kernel (under `kvm-clock` without the stable bit, and on arm64 because
+    /// of an erratum), or each read of the counter is trapped. The clock tries again after 10 s.
     SlowVdso: "a read through the vDSO takes about as long as a system call",
-    /// The kernel would have to be asked, but
-    /// [`prepare_for_sandbox`](crate::prepare_for_sandbox) forbade the system calls.
+    /// The clock would have to ask the kernel, but
+    /// [`prepare_for_sandbox`](crate::prepare_for_sandbox) forbade its system calls.
     SystemCallsForbidden: "the kernel's clock source is unknown, because system calls are forbidden",
 }
 
 impl core::error::Error for Unavailable {}
 
-/// The counts of what the clock has done so far in this process, and before a fork in its parent.
+/// The counts of what the clock has done so far in this process, and in its parent before the fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -148,17 +150,18 @@ pub struct Statistics {
     /// How often the kernel's clock or the counter jumped while the counter was used: the system
     /// resumed, or its virtual machine was moved, restored or stopped.
     ///
-    /// A read that makes a segment finds a jump: the first such read if the thread reads often, and
-    /// otherwise two in a row. It is a difference of more than 500 ppm (25 % within 32 ms) and 16
-    /// us. So adjtimex(2)'s slews count if they begin while nothing reads.
+    /// Only a read that makes a segment finds a jump. It compares how much time has passed on each
+    /// of the two clocks since the last segment was made. If the difference is more than 16 us plus
+    /// 25 % of that time, it is a jump. If more than 32 ms have passed, 500 ppm instead of 25 % are
+    /// enough. So a slew by adjtimex(2) counts as a jump if it begins while nothing reads the
+    /// clock.
     pub steps: u64,
     /// How often `CLOCK_REALTIME` was set, or was set back by a leap second, if a read of the clock
     /// found it.
     pub wall_steps: u64,
-    /// About how many reads the vDSO answered instead of the counter, while the counter is
-    /// available.
+    /// The approximate number of reads that the vDSO answered while the counter was available.
     pub vdso_reads: u64,
-    /// The clock's error that the last segment began to remove.
+    /// The error of the clock that the last segment began to remove.
     pub last_error: Duration,
     /// The largest of these errors.
     ///

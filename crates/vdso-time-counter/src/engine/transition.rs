@@ -1,4 +1,5 @@
-//! [`Transition`]: makes the next state: one of the calibration, the next segment, or none.
+//! [`Transition`]: makes the next state of the clock. It has the next phase of the calibration or
+//! the next segment, or the counter becomes unavailable.
 
 use super::sample::{Burst, Interval, Sample};
 use super::segment::{self, Rate, Segment};
@@ -13,19 +14,19 @@ const ROUGH: u64 = 1_000_000;
 const BASELINE: u64 = 10_000_000;
 /// The time after which the kernel is asked again while the counter is used.
 const RECHECK: u64 = 10_000_000_000;
-/// Turns of the bursts that give the rate, which take some microseconds.
+/// The number of samples in the bursts that give the rate. Such a burst takes some microseconds.
 const LONG: u32 = 32;
-/// The most turns of the burst between two segments.
+/// The maximum number of samples in the burst between two segments.
 const SHORT: u32 = 8;
 /// A larger difference, in nanoseconds, is a step or a change of the rate. A smaller one is
 /// smoothed.
 const NOISE: u64 = 64;
 /// The same in ticks, for a counter whose ticks are long. With 64 ns alone, an error of one tick
-/// looked like a change of the rate, and a step confirmed it, so a counter of 1 MHz overshot a
-/// fifth of the steps.
+/// looked like a change of the rate, and a step confirmed it, so on a counter of 1 MHz the clock
+/// overshot a fifth of the steps.
 const NOISE_TICKS: u64 = 3;
-/// The corrupted calibrations in a row after which the counter is unavailable. A suspend can
-/// corrupt one.
+/// The number of corrupted calibrations in a row after which the counter is unavailable. A suspend
+/// can corrupt one.
 const CORRUPTED: u8 = 3;
 /// The number of short segments after a change of the kernel's rate.
 const UNSTEADY: u8 = 100;
@@ -45,7 +46,7 @@ pub(crate) struct Transition<'a, S> {
     pub(crate) found: Found,
 }
 
-/// The finding of a change of the state, for the statistics.
+/// What a transition found, for the statistics.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Found {
     /// A jump of the kernel's clock or of the counter.
@@ -70,9 +71,11 @@ impl<S: Source> Transition<'_, S> {
     fn without_segment(&mut self) -> Option<()> {
         let passed = self.now.wrapping_sub(self.state.sampled.nanos);
         match self.state.phase {
-            // A time far from the check time is from another time namespace.
+            // The check time is in the future. If it is too far in the future, the process has
+            // entered another time namespace, and the kernel is asked again.
             Phase::Off if passed.wrapping_neg().wrapping_sub(1) < LONGEST_RETRY => {
-                // Without a segment, only a wrong offset makes a read slow.
+                // Once the last segment has ended, a read comes here before the check time only if
+                // the offset is wrong.
                 if self.state.segment == Segment::empty(0) {
                     self.measure_offset()?;
                 }
@@ -81,7 +84,7 @@ impl<S: Source> Transition<'_, S> {
             Phase::Idle | Phase::Off => match self.detect() {
                 Ok(()) => self.begin(),
                 Err(reason) => {
-                    // For the first read of the wall clock.
+                    // The first read of the wall clock needs an offset.
                     if !self.state.has_offset() {
                         self.measure_offset()?;
                     }
@@ -161,7 +164,7 @@ impl<S: Source> Transition<'_, S> {
         Some(())
     }
 
-    /// Measures the offset of the wall clock. The old one stays if it is possible.
+    /// Measures the offset of the wall clock. The old one stays if it is still possible.
     fn measure_offset(&mut self) -> Option<()> {
         let possible = wall::measure(self.source)?;
         if !self.keeps_offset(&possible) {
@@ -170,14 +173,16 @@ impl<S: Source> Transition<'_, S> {
         Some(())
     }
 
-    /// Returns whether the wall clock was not set, according to a measurement.
+    /// Returns whether the wall clock still has its offset, according to a measurement. If not, it
+    /// was set.
     fn keeps_offset(&mut self, possible: &Interval) -> bool {
         let is_kept = wall::is_kept(self.state.offset, possible, self.state.turn());
         self.found.wall_step |= !is_kept && self.state.has_offset();
         is_kept
     }
 
-    /// Measures the offset of the wall clock anew, where reads returned the kernel's time.
+    /// Measures the offset of the wall clock without regard to the old one. While the counter is
+    /// unavailable, reads return the kernel's time, so no read has used the old offset.
     fn measure_exact_offset(&mut self) -> Option<()> {
         let possible = wall::measure(self.source)?;
         self.keeps_offset(&possible);
@@ -185,8 +190,8 @@ impl<S: Source> Transition<'_, S> {
         Some(())
     }
 
-    /// Measures the offset of the wall clock once the time of a turn is known. The clock is moved
-    /// forward at most, unless it was set.
+    /// Measures the offset of the wall clock again, once the duration of a turn is known. Unless
+    /// the clock was set, the new offset is not smaller than the old one.
     fn refine_offset(&mut self) -> Option<()> {
         let possible = wall::measure(self.source)?;
         let best = wall::best(&possible, self.state.turn());
@@ -198,7 +203,8 @@ impl<S: Source> Transition<'_, S> {
         Some(())
     }
 
-    /// Returns the rate from the state's sample to this one.
+    /// Returns the mean rate between the state's sample and this one, on a clock that advanced by
+    /// `gained` nanoseconds more than `CLOCK_MONOTONIC`.
     fn rate_to(&self, sample: Sample, gained: i64) -> Option<Rate> {
         let Sample { ticks, nanos } = self.state.sampled;
         let passed = sample.nanos.wrapping_sub(nanos).wrapping_add_signed(gained);
@@ -238,7 +244,8 @@ impl<S: Source> Transition<'_, S> {
     fn first_segment(&mut self) -> Option<()> {
         let state = *self.state;
         let burst = Burst::take(self.source, LONG, Some(state.base_rate), 0)?;
-        // The kernel's clock may be slewed by 10 %, and the slew may change meanwhile.
+        // `CLOCK_MONOTONIC` may be slewed by 10 %, and the slew may change meanwhile. So the rate
+        // is also computed with `CLOCK_MONOTONIC_RAW`, which is never slewed.
         let raw = self.rate_to(
             burst.sample,
             self.raw_offset()
@@ -295,15 +302,16 @@ impl<S: Source> Transition<'_, S> {
             Some(self.state.base_rate),
             usual + usual / 8 + 1,
         )?;
-        // A read on a CPU whose counter is behind looks as if the counter was set back. If its
-        // thread has moved since, the segment is in force here. The next one would begin where it
-        // ends, and it would answer no more: the time was 25 ms ahead, and stood still as long.
+        // A read on a CPU whose counter is behind looks as if the counter was set back. If the
+        // thread has moved to another CPU since, the current segment is in force there. The next
+        // segment would begin where the current one ends, and replace it. Without this check the
+        // time was 25 ms ahead, and stood still for as long.
         if self.state.segment.is_fresh(burst.sample.ticks) {
             return None;
         }
         let offset = self.offset_at(burst.sample)?;
         let is_wall_step = offset != self.state.offset;
-        // The vDSO now enters the kernel, or the CPU is slower.
+        // If the cost is suspect, the vDSO now enters the kernel, or the CPU has become slower.
         let is_suspect = burst.cost > self.suspect_cost(usual);
         if is_suspect || (self.may_check && self.now.wrapping_sub(self.state.checked) > RECHECK) {
             if let Err(reason) = self.detect() {
@@ -346,8 +354,9 @@ impl<S: Source> Transition<'_, S> {
     /// If the kernel stops using the counter, each read becomes a system call, which usually takes
     /// at least three times as long. A vDSO that reads a hypervisor's page can fall back at any
     /// read, and a cheap system call takes only a third longer than a read, so the limit is lower
-    /// there. Then a CPU that became slower is suspect as well, which costs some microseconds in a
-    /// segment. A coarse counter has a cost of 0 or 1.
+    /// there. With the lower limit, a CPU that has become slower is suspect as well, and asking the
+    /// kernel costs some microseconds in each segment. On a coarse counter the cost is 0 or 1, so
+    /// the limit needs a minimum.
     fn suspect_cost(&self, usual: u64) -> u64 {
         if self.state.keeper == Keeper::Hypervisor {
             usual + usual / 4 + 2
@@ -405,7 +414,7 @@ struct Passed {
     ticks: u64,
     /// The nanoseconds that these ticks take at the base rate.
     expected: u64,
-    /// The nanoseconds by which the kernel's clock advanced more.
+    /// The nanoseconds by which the kernel's clock advanced more than that.
     change: i64,
 }
 
@@ -498,8 +507,9 @@ struct Beginning {
 }
 
 impl Beginning {
-    /// The new segment begins where the old one ends. If that has ended, another read may just have
-    /// returned its end, so the new one begins with that time or a later one.
+    /// Computes where the new segment begins. It begins where the old one ends. If the old one has
+    /// ended already, another read may just have returned the time of its end. So the new one
+    /// begins now, with that time or a later one.
     fn after(old: &Segment, sample: Sample, base_rate: Rate) -> Self {
         let end = old.end_nanos();
         if old.covering(sample.ticks).is_none() {
@@ -540,14 +550,14 @@ fn span(error: i64, rate: Rate, is_unsteady: bool) -> u64 {
 ///
 /// # A step
 ///
-/// The counter has 1 GHz, so that the base rate is 1 ns for each tick, and a segment has 2^23 ticks
+/// The counter runs at 1 GHz, so the base rate is 1 ns per tick, and a segment has 2^23 ticks
 /// (8.4 ms). The last sample was at tick 0 and at 0 ns, and the segment ends at tick 8,421,608.
 /// Meanwhile the kernel's clock steps forward by 1 ms.
 ///
 /// - The sample is taken at tick 8,390,000, and the kernel's time is 9,390,000 ns. 8,390,000 ns
 ///   were expected, so the change is 1,000,000 ns: less than a quarter of the interval.
-/// - It is a rate of 0.119 ns for each tick, which is suspected and not learnt. The base rate
-///   stays.
+/// - That is a change of the rate by 0.119 ns per tick. It is suspected, but not learnt, so the
+///   base rate stays.
 /// - At the end of the old segment its time is 8,421,608 ns, and the kernel's will be 9,421,608 ns.
 ///   So the error is 1,000,000 ns.
 /// - The clock is unsteady now. A segment of 2^21 ticks can remove a quarter of its 2.1 ms, which
@@ -557,13 +567,13 @@ fn span(error: i64, rate: Rate, is_unsteady: bool) -> u64 {
 ///
 /// # A slew
 ///
-/// The kernel's clock goes 10 % faster instead, from tick 4,000,000 on.
+/// This time the kernel's clock does not step, but runs 10 % faster from tick 4,000,000 on.
 ///
-/// - At tick 8,390,000 the change is 439,000 ns: a rate of 0.052, which is suspected. The next
-///   segment removes the error, as after a step.
-/// - The next sample, 2,121,000 ticks later, shows a change of 212,100 ns: a rate of 0.1. That is
-///   to the same side and not less than half of the suspected one, so it is learnt: the base rate
-///   is 1.1. Meanwhile the clock was behind by up to 0.44 ms.
+/// - At tick 8,390,000 the change is 439,000 ns. That is a change of the rate by 0.052, which is
+///   suspected. The next segment removes the error, as after a step.
+/// - The next sample, 2,121,000 ticks later, shows a change of 212,100 ns, which is a change of the
+///   rate by 0.1. It has the sign of the suspected change and is at least half of it, so it is
+///   learnt: the base rate is 1.1. Meanwhile the clock was behind by up to 0.44 ms.
 #[inline]
 fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Divergence> {
     let passed = Passed::new(state, sample);
@@ -600,8 +610,8 @@ fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Diver
     };
     if is_confirmed && is_change {
         // The mean of two rates is neither of them, so ticks are converted with the new rate. With
-        // the mean, after ten minutes of chrony's slew, values of a second ago were converted 75 ms
-        // wrong.
+        // the mean, a value that was one second old was converted with an error of 75 ms after
+        // chrony had slewed the clock for ten minutes.
         state.first = state.sampled.centred(state.cost);
     }
     state.base_rate = base_rate;

@@ -6,9 +6,10 @@ use super::source::Source;
 use super::state::{ClockState, Phase, WORDS, Words, segment_of};
 use super::status::Status;
 
-/// The least error of a segment in nanoseconds, or three ticks, if they are longer.
+/// The smallest error that is assumed for a segment, in nanoseconds. If three ticks are longer,
+/// they count instead.
 const NOISE: u64 = 30;
-/// The largest number of measurements of an error, of which the smallest one counts.
+/// The maximum number of measurements of an error. The smallest result counts.
 const TRIES: u32 = 3;
 
 pub(crate) struct View {
@@ -59,8 +60,8 @@ impl View {
         for _ in 0..TRIES {
             let now = source.monotonic()?;
             let after = source.ticks_ordered();
-            // The kernel's clock was read between the two ticks. A preempted caller can read them
-            // long after the segment has ended.
+            // The kernel's clock was read between the two ticks. A caller that was preempted can
+            // read them long after the segment has ended, so the segment is extrapolated.
             let at_most = segment
                 .extrapolated(before)
                 .abs_diff(now)

@@ -12,18 +12,19 @@
 use super::sample::Interval;
 use super::source::Source;
 
-/// The turns of a measurement, which takes a microsecond.
+/// The number of turns of a measurement, which takes about a microsecond.
 const TURNS: u32 = 16;
 
-/// Measures the possible offsets.
+/// Measures the interval of the possible offsets.
 pub(crate) fn measure<S: Source>(source: &S) -> Option<Interval> {
     Interval::measure(source, TURNS, S::realtime)
 }
 
-/// Returns whether the clock can still have an offset that was measured before.
+/// Returns whether the wall clock can still have the offset `old`, which was measured before.
 ///
-/// `turn` is the time of an undisturbed turn at most, or 0 if it is not known. The error of a
-/// measurement is smaller.
+/// `turn` is the longest time that an undisturbed turn takes, or 0 if that is not known. The error
+/// of a measurement is smaller than a turn, so an offset that is outside of the interval by less
+/// than a turn is possible as well.
 pub(crate) fn is_kept(old: i64, possible: &Interval, turn: u64) -> bool {
     let error = possible.shortest.max(turn);
     (possible.low.saturating_sub_unsigned(error)..=possible.high.saturating_add_unsigned(error))
@@ -32,8 +33,8 @@ pub(crate) fn is_kept(old: i64, possible: &Interval, turn: u64) -> bool {
 
 /// Returns the best offset in the interval, without regard to an earlier one.
 ///
-/// If each turn was interrupted, the middle can be far from the truth. Then the least possible
-/// offset is safe, because a later one moves the wall clock forward.
+/// If each turn was interrupted, the middle can be far from the true offset. In that case the least
+/// possible offset is safe, because a later measurement can then only move the wall clock forward.
 pub(crate) fn best(possible: &Interval, turn: u64) -> i64 {
     if possible.width() > turn {
         possible.low

@@ -1,4 +1,4 @@
-//! The questions of this machine's [`Source`](crate::engine::source::Source) to Linux.
+//! What this machine's [`Source`](crate::engine::source::Source) asks Linux.
 
 #![allow(unsafe_code, reason = "prctl(2) is called")]
 
@@ -9,7 +9,8 @@ use crate::engine::source::Keeper;
 use crate::engine::status::Unavailable;
 use crate::machine::arch::{Counter as _, CpuCounter};
 
-/// Since Linux 2.6.19 (Documentation/ABI/testing/sysfs-devices-system-clocksource).
+/// The file with the name of the clock source. Linux has it since 2.6.19
+/// (Documentation/ABI/testing/sysfs-devices-system-clocksource).
 const CURRENT: &core::ffi::CStr =
     c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
@@ -30,7 +31,7 @@ fn is_denied() -> bool {
 /// Returns who keeps the clock source that is the counter, or why the counter must not be used now.
 /// A kernel that derives its time from the TSC marks it unstable if the CPUs do not agree.
 pub(super) fn detect(trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
-    // The high-water mark is a 64-bit atomic, which a program for ARMv5 lacks on every CPU.
+    // The high-water mark is a 64-bit atomic. A program for ARMv5 has none, whatever the CPU.
     #[allow(clippy::const_is_empty, reason = "it is empty on other architectures")]
     let has_source = !CpuCounter::CLOCK_SOURCES.is_empty();
     let is_readable = cfg!(target_has_atomic = "64") && has_source;
@@ -41,8 +42,8 @@ pub(super) fn detect(trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
         return Err(Unavailable::Denied);
     }
     let keeper = keeper()?;
-    // QEMU emulates no invariant TSC. With a cfg, the tests assume an invariant TSC, or that the
-    // CPU has none.
+    // QEMU does not emulate an invariant TSC. One cfg makes the tests assume that the TSC is
+    // invariant, and another one that it is not.
     let is_invariant = (CpuCounter::is_invariant() || cfg!(vdso_time_assume_invariant))
         && !cfg!(vdso_time_not_invariant);
     keeper.check_rate(is_invariant, trusts_hypervisor)?;

@@ -60,8 +60,9 @@ fn the_status_before_and_after_calibration_is_the_kernels_verdict() {
     }
 }
 
-/// Reads and checks in a sandbox that kills for the clock's calls, and for those that find the
-/// vDSO: `prepare_for_sandbox()` has made them before, even if the clock was never read.
+/// Reads and checks in a sandbox that kills the process for the clock's system calls, and for those
+/// that find the vDSO. `prepare_for_sandbox()` has made all of them before, even if the clock was
+/// never read.
 #[test]
 fn after_prepare_for_sandbox_a_sandbox_that_kills_notices_no_read() {
     let calls = [
@@ -163,14 +164,16 @@ fn ticks_agree_with_the_kernels_clock_by_their_frequency_and_by_their_time() {
             allowed.contains(&ticks),
             "{ticks} ticks, and not {allowed:?}"
         );
-        // Also a value from before the measurement.
+        // `early` is a value from before the measurement.
         for (before, ticks, after) in [early, read()] {
             let nanos = ticks.monotonic().unwrap().as_nanos();
-            // 10 ppm, the error of a short measurement, of the 10 s that this may take at most.
+            // The error is at most 100 us: 10 ppm, the error of a short measurement, of 10 s, for
+            // which this test runs at most.
             let allowed = before - 100_000..after + 100_000;
             assert!(allowed.contains(&nanos), "{nanos} is not in {allowed:?}");
         }
-        // The counter of a machine can start before its clock, and any value can come from a file.
+        // Any value can be converted: a machine's counter can start before its clock, and a value
+        // can come from a file.
         let at =
             |ticks: i64| Ticks::from_raw(early.1.as_raw().saturating_add_signed(ticks)).monotonic();
         let times =
@@ -187,8 +190,8 @@ fn ticks_agree_with_the_kernels_clock_by_their_frequency_and_by_their_time() {
     });
 }
 
-/// Moves four threads over all the CPUs, as the kernel's time-warp-test does. No read may be before
-/// one that has ended.
+/// Moves four threads over all the CPUs, as the kernel's time-warp-test does. No read may return an
+/// earlier time than a read that ended before it began.
 #[test]
 fn an_ordered_read_never_goes_back_on_any_cpu() {
     let end = child::end_of(|| {

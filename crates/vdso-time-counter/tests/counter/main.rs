@@ -41,7 +41,7 @@ fn is_invariant() -> bool {
     false // it is not asked
 }
 
-/// Returns whether the counter is used after calibration, by what the kernel says of itself.
+/// Returns whether the counter is used after calibration, according to what the kernel reports.
 fn expected() -> Result<(), Unavailable> {
     let (sources, is_invariant): (&[&str], _) = match NATIVE.map(|abi| abi.name) {
         Some("x86" | "x86_64") => (&["tsc", "tsc-early", "kvm-clock"], is_invariant()),
@@ -117,14 +117,15 @@ fn assert_near() {
         }),
     ];
     for (id, read) in reads {
-        // Each bound is of its own moment: the segment may end meanwhile, or another one begin.
+        // A bound holds until its segment ends, and the next segment may begin meanwhile. So the
+        // larger of the bounds before and after the read counts.
         let error_bound = || counter::state().error_bound;
         let bound = error_bound();
         let before = kernel(id);
         let now = read();
         let after = kernel(id);
-        // A clock that waits for the kernel's comes nearer to it by as much time as has passed
-        // since.
+        // A clock that stands still until the kernel's has caught up is nearer to it now than at
+        // the read, by as much time as has passed.
         let bound =
             bound.max(error_bound()).as_nanos() as i64 + OFFSET + (kernel(id) - before).max(0);
         assert!(

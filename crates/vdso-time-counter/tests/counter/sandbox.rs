@@ -11,7 +11,8 @@ use vdso_time_counter::{
     CounterRealtimeUnordered,
 };
 
-/// Returns whether this thread is in a sandbox that answers each clock call with this error.
+/// Puts this thread into a sandbox that answers each clock call with this error. Returns whether
+/// that succeeded.
 fn is_denied(error: libc::c_int) -> bool {
     NATIVE.is_some_and(|abi| {
         filter::restrict(&filter::clock_calls(abi), filter::error(error)).is_ok()
@@ -26,7 +27,7 @@ fn without_a_vdso_a_denied_clock_is_the_sandboxes_error() {
             if !is_denied(error) {
                 return not_run_here("there is no seccomp, or no table of the calls");
             }
-            // Twice: what the first call found must not mislead the second.
+            // Reads twice, because what the first call found must not mislead the second.
             for _ in 0..2 {
                 assert_eq!(CounterMonotonic::try_now(), Err(expected));
                 assert_eq!(CounterRealtime::try_now(), Err(expected));

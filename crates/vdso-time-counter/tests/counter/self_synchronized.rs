@@ -1,5 +1,5 @@
-//! The promise: an ordered read is `CNTVCTSS_EL0` if the kernel reports `FEAT_ECV` and the clock
-//! has asked for it, and otherwise `CNTVCT_EL0` after `isb`.
+//! Tests that an ordered read reads `CNTVCTSS_EL0` if the kernel reports `FEAT_ECV` and the clock
+//! has looked for it, and otherwise `CNTVCT_EL0` after `isb`.
 //!
 //! A process that is denied the counter gets SIGSEGV at the instruction that reads it.
 
@@ -38,7 +38,8 @@ extern "C" fn on_denied(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void)
     })
 }
 
-/// Makes a read of the counter end this process by SIGSEGV. Returns whether the kernel can.
+/// Denies this process the counter, so that a read of it calls `on_denied`. Returns whether the
+/// kernel supports that.
 fn deny_counter() -> bool {
     signals::handle(Signal::SIGSEGV, SaFlags::empty(), on_denied);
     // SAFETY: the two numbers are `PR_SET_TSC` and `PR_TSC_SIGSEGV`.

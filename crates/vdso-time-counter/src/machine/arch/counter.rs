@@ -16,14 +16,14 @@ pub(crate) trait Counter {
         0
     }
 
-    /// Reads the counter after all earlier instructions have completed. On aarch64, only after the
-    /// loads on which an earlier branch depends.
+    /// Reads the counter after all earlier instructions have completed. On aarch64 it does not wait
+    /// for all earlier loads, but only for those on which an earlier branch depends.
     fn ticks_ordered() -> u64 {
         0
     }
 
-    /// Calls `read` with a function that reads the counter as `ticks_ordered` does, but need not
-    /// wait for the loads in `read`.
+    /// Calls `read` with a function that reads the counter. That function is ordered like
+    /// `ticks_ordered`, but need not wait for the loads in `read`.
     #[inline]
     fn ordered<T>(read: impl FnOnce(fn() -> u64) -> T) -> T {
         read(Self::ticks_ordered)

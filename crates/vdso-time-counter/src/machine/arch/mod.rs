@@ -3,7 +3,8 @@
 mod counter;
 mod none;
 
-// Only Linux says by its clock source whether the counter is a clock, and Miri runs no assembly.
+// Only Linux has a clock source that tells whether the counter can be used as a clock. Miri cannot
+// run assembly.
 #[cfg(all(
     any(target_os = "linux", target_os = "android"),
     not(any(miri, vdso_time_other_os))

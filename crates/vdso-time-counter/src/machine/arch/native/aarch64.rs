@@ -7,7 +7,8 @@
 //!
 //! `isb` waits for the loads on which earlier branches depend, and for no others. Reads of
 //! `CNTVCTSS_EL0` (FEAT_ECV) need no `isb`: they are in program order and not speculative, on which
-//! the vDSO relies as well (ARM64_HAS_ECV). Assemblers reject its name for older CPUs.
+//! the vDSO relies as well (ARM64_HAS_ECV). Assemblers reject the register's name for older CPUs,
+//! so its number is used below.
 
 use core::arch::asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -19,7 +20,7 @@ pub(crate) enum CpuCounter {}
 impl Counter for CpuCounter {
     const CLOCK_SOURCES: &'static [&'static str] = &["arch_sys_counter"];
     const IS_READABLE: bool = true;
-    /// The kernel has `PR_GET_TSC` since Linux 6.12.
+    /// Linux 6.12 added `PR_GET_TSC` for arm64.
     const PRCTL: Option<u32> = Some(167);
 
     #[inline]
@@ -74,6 +75,6 @@ impl Counter for CpuCounter {
     }
 }
 
-/// Whether the CPU may lack `CNTVCTSS_EL0`. Its first value is not 0, so that the linker puts it in
-/// .data with the clock.
+/// Whether the CPU may lack `CNTVCTSS_EL0`. Its initial value is not 0, so that the linker puts it
+/// in .data with the clock.
 static NEEDS_ISB: AtomicBool = AtomicBool::new(true);

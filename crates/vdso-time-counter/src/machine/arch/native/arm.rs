@@ -1,10 +1,10 @@
 //! `arm`: the virtual count of the generic timer (Arm Architecture Reference Manual, G6.2). The
 //! kernel lets programs read it only if its vDSO reads it as well.
 //!
-//! The instructions are numbers. The assembler accepts some mnemonics only after a directive that
-//! marks the whole object as ARMv7, and a linker would then put ARMv7 instructions into programs
-//! for older CPUs. Coprocessor instructions have the same encoding in ARM and Thumb mode. The clock
-//! source is in drivers/clocksource/arm_arch_timer.c.
+//! The instructions are written as numbers, because the assembler accepts some of their mnemonics
+//! only after a directive that marks the whole object as ARMv7. With such an object, a linker would
+//! put ARMv7 instructions into programs for older CPUs. Coprocessor instructions have the same
+//! encoding in ARM and Thumb mode. The clock source is in drivers/clocksource/arm_arch_timer.c.
 
 use core::arch::asm;
 

@@ -1,4 +1,4 @@
-//! The counter of the architecture, as programs of Linux read it.
+//! The counter of the architecture, as a Linux program reads it.
 
 #![allow(unsafe_code, reason = "reads of the counter are assembly")]
 
