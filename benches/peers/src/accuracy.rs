@@ -21,38 +21,99 @@ const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99.9", 0.999), ("largest",
 const BEYOND: &str = "reads beyond the bound";
 
 /// Reads a clock, in nanoseconds.
-type Clock<'a> = &'a dyn Fn() -> i64;
+type Read<'a> = &'a dyn Fn() -> i64;
 
 /// A clock, and the kernel's clock with which it is compared.
 struct Pair<'a> {
     name: &'static str,
-    kernel: Clock<'a>,
-    read: Clock<'a>,
+    kernel: Read<'a>,
+    read: Read<'a>,
     /// Whether the clock counts from a zero of its own.
     has_own_zero: bool,
 }
 
+/// A read of a clock between two reads of the kernel's.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Comparison {
+    /// The time between the kernel's two reads.
+    taken: i64,
+    /// How far the clock is ahead of the middle of these reads.
+    deviation: i64,
+}
+
 impl Pair<'_> {
-    /// Reads the clock between two reads of the kernel's. Returns how long that took, and the
-    /// deviation.
-    fn compare(&self) -> (i64, i64) {
+    fn compare(&self) -> Comparison {
         let before = (self.kernel)();
         let now = (self.read)();
         let after = (self.kernel)();
         let middle = i64::midpoint(before, after);
-        (after - before, now - middle)
-    }
-
-    /// Returns how long the quickest comparison took, and the deviation that counts as none.
-    fn start(&self) -> (i64, i64) {
-        let tries = (0..1000).map(|_| self.compare());
-        let (quickest, deviation) = tries.min().unwrap_or_default();
-        if self.has_own_zero {
-            (quickest, deviation)
-        } else {
-            (quickest, 0)
+        Comparison {
+            taken: after - before,
+            deviation: now - middle,
         }
     }
+
+    /// Returns the quickest comparison, with the deviation that counts as none.
+    fn start(&self) -> Comparison {
+        let mut quickest = self.compare();
+        for _ in 1..1000 {
+            let comparison = self.compare();
+            quickest = quickest.min(comparison);
+        }
+        if !self.has_own_zero {
+            quickest.deviation = 0;
+        }
+        quickest
+    }
+}
+
+/// The deviations of a clock.
+struct Series<'a> {
+    pair: Pair<'a>,
+    /// The comparison whose deviation counts as none.
+    start: Comparison,
+    deviations: Histogram<u64>,
+}
+
+impl<'a> Series<'a> {
+    fn new(pair: Pair<'a>) -> Self {
+        let start = pair.start();
+        let histogram = Histogram::new(3);
+        Self {
+            pair,
+            start,
+            deviations: histogram.expect("3 digits are allowed"),
+        }
+    }
+
+    /// Compares the clock once more.
+    fn add(&mut self) {
+        let comparison = self.pair.compare();
+        // A comparison that took one and a half times as long was interrupted.
+        if comparison.taken * 2 > self.start.taken * 3 {
+            return;
+        }
+        let deviation = comparison.deviation - self.start.deviation;
+        let distance = deviation.unsigned_abs();
+        // The histogram grows.
+        let _ = self.deviations.record(distance);
+    }
+}
+
+fn kernel_monotonic() -> i64 {
+    vdso_time::Instant::now().as_nanos()
+}
+
+fn kernel_realtime() -> i64 {
+    vdso_time::SystemTime::now().as_nanos() as i64
+}
+
+fn counter_monotonic() -> i64 {
+    counter::CounterMonotonic::now().as_nanos()
+}
+
+fn counter_realtime() -> i64 {
+    counter::CounterRealtime::now().as_nanos() as i64
 }
 
 /// Compares each clock for so many seconds, and prints its quantiles as a child process does.
@@ -61,58 +122,64 @@ pub fn print(seconds: u64) {
     let quanta_zero = quanta::Instant::now();
     let minstant_zero = minstant::Instant::now();
     let fastant_zero = fastant::Instant::now();
-    let pair = |name, read, has_own_zero| Pair {
-        name,
-        kernel: &|| vdso_time::Instant::now().as_nanos(),
-        read,
-        has_own_zero,
-    };
-    let own = pair(OURS, &|| counter::CounterMonotonic::now().as_nanos(), false);
-    let quanta = || quanta_zero.elapsed().as_nanos() as i64;
-    let minstant = || minstant_zero.elapsed().as_nanos() as i64;
-    let fastant = || fastant_zero.elapsed().as_nanos() as i64;
-    let wall = Pair {
-        name: WALL,
-        kernel: &|| vdso_time::SystemTime::now().as_nanos() as i64,
-        read: &|| counter::CounterRealtime::now().as_nanos() as i64,
+    let ours = Pair {
+        name: OURS,
+        kernel: &kernel_monotonic,
+        read: &counter_monotonic,
         has_own_zero: false,
     };
-    let pairs = [
-        own,
-        pair(QUANTA, &quanta, true),
-        pair(MINSTANT, &minstant, true),
-        pair(FASTANT, &fastant, true),
-        wall,
-    ];
-    let starts = pairs.each_ref().map(Pair::start);
-    let histogram = Histogram::<u64>::new(3).expect("3 digits are allowed");
-    let mut deviations = CLOCKS.map(|_| histogram.clone());
+    let quanta = Pair {
+        name: QUANTA,
+        kernel: &kernel_monotonic,
+        read: &|| quanta_zero.elapsed().as_nanos() as i64,
+        has_own_zero: true,
+    };
+    let minstant = Pair {
+        name: MINSTANT,
+        kernel: &kernel_monotonic,
+        read: &|| minstant_zero.elapsed().as_nanos() as i64,
+        has_own_zero: true,
+    };
+    let fastant = Pair {
+        name: FASTANT,
+        kernel: &kernel_monotonic,
+        read: &|| fastant_zero.elapsed().as_nanos() as i64,
+        has_own_zero: true,
+    };
+    let wall = Pair {
+        name: WALL,
+        kernel: &kernel_realtime,
+        read: &counter_realtime,
+        has_own_zero: false,
+    };
+    let pairs = [ours, quanta, minstant, fastant, wall];
+    let mut all = pairs.map(Series::new);
     let mut beyond = 0;
+    let length = Duration::from_secs(seconds);
     let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(seconds) {
-        for (index, pair) in pairs.iter().enumerate() {
-            let (quickest, zero) = starts[index];
-            let (taken, deviation) = pair.compare();
-            // A comparison that took one and a half times as long was interrupted.
-            if taken * 2 <= quickest * 3 {
-                let distance = (deviation - zero).unsigned_abs();
-                // The histogram grows.
-                let _ = deviations[index].record(distance);
-            }
+    while start.elapsed() < length {
+        for series in &mut all {
+            series.add();
         }
-        let bound_before = counter::state().error_bound;
-        let (taken, deviation) = pairs[0].compare();
-        let bound_after = counter::state().error_bound;
-        let bound = bound_before.max(bound_after).as_nanos() as i64;
-        if deviation.abs() > bound + taken / 2 + 1 {
+        if is_beyond_the_bound(&all[0].pair) {
             beyond += 1;
         }
     }
-    for (pair, deviations) in pairs.iter().zip(&deviations) {
-        print_quantiles(pair.name, deviations);
+    for series in &all {
+        print_quantiles(series.pair.name, &series.deviations);
     }
     let name = format!("{OURS} {BEYOND}");
     say(ROW, &name, f64::from(beyond));
+}
+
+/// Returns whether our clock is further from the kernel's than it says.
+fn is_beyond_the_bound(ours: &Pair) -> bool {
+    let before = counter::state().error_bound;
+    let comparison = ours.compare();
+    let after = counter::state().error_bound;
+    let bound = before.max(after).as_nanos() as i64;
+    let allowed = bound + comparison.taken / 2 + 1;
+    comparison.deviation.abs() > allowed
 }
 
 /// Prints the quantiles of a clock's deviation.
@@ -126,7 +193,10 @@ fn print_quantiles(clock: &str, deviations: &Histogram<u64>) {
 
 /// Returns the quantiles of each clock's deviation.
 pub fn table(samples: &Samples) -> Table {
-    let mut names = Vec::from(QUANTILES.map(|(name, _)| name));
+    let mut names = Vec::new();
+    for (name, _) in QUANTILES {
+        names.push(name);
+    }
     names.push(BEYOND);
     Table::of("accuracy", "ns", CLOCKS, &names, |clock, name| {
         let contender = format!("{clock} {name}");

@@ -67,21 +67,24 @@ pub fn add(samples: &mut Samples, times: usize) -> Result<(), String> {
         let mut nanos = BTreeMap::<[&str; 2], Vec<f64>>::new();
         for _ in 0..times {
             for row in ROWS {
-                for (name, _) in CONTENDERS {
+                for contender in CONTENDERS {
+                    let name = contender.name;
                     let mut command = Command::new(&program);
                     command.arg(row);
                     command.arg(name);
                     let text = run(&mut command)?;
                     let of_contender = nanos.entry([row, name]).or_default();
                     for line in text.lines() {
-                        of_contender.push(last_field(line)?);
+                        let number = last_field(line)?;
+                        of_contender.push(number);
                     }
                 }
             }
         }
         let spacing = Spacing::Isolated.name();
         for ([row, name], nanos) in nanos {
-            samples.push([row, spacing, name], median(&nanos));
+            let nanos = median(&nanos);
+            samples.push([row, spacing, name], nanos);
         }
     }
     Ok(())
@@ -89,7 +92,8 @@ pub fn add(samples: &mut Samples, times: usize) -> Result<(), String> {
 
 /// Returns the number at the end of a line that the program printed.
 fn last_field(line: &str) -> Result<f64, String> {
-    let number = line.rsplit('\t').next().unwrap_or(line);
+    let mut fields = line.rsplit('\t');
+    let number = fields.next().unwrap_or(line);
     match number.parse() {
         Ok(number) => Ok(number),
         Err(error) => Err(format!("{line}: {error}")),
@@ -98,7 +102,7 @@ fn last_field(line: &str) -> Result<f64, String> {
 
 /// Returns the microseconds of each contender.
 pub fn table(samples: &Samples) -> Table {
-    let names = CONTENDERS.map(|(name, _)| name);
+    let names = CONTENDERS.map(|contender| contender.name);
     Table::of("peers-first", "us", names, &ROWS, |name, row| {
         let nanos = samples.nanos(row, Spacing::Isolated, name)?;
         let micros = nanos / 1e3;

@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use rustix::process::{WaitOptions, waitpid};
-use vdso_time::{
-    ClockId, Timespec, clock_getres, clock_gettime, getcpu, gettimeofday, syscall, time,
-};
+use vdso_time::{ClockId, syscall};
+use vdso_time::{clock_getres, clock_gettime, getcpu, gettimeofday, time};
 use vdso_time_benches::calls::keep;
 use vdso_time_benches::harness::samples::{OURS, say};
 use vdso_time_counter as counter;
@@ -29,17 +28,50 @@ pub const ALL: &str = "vdso-time, all functions";
 /// How many children a process forks.
 const CHILDREN: usize = 10;
 
-/// How each contender reads a monotonic clock.
-pub const CONTENDERS: [(&str, fn()); 9] = [
-    (OURS, read_ours),
-    (ALL, call_all),
-    ("vdso-time, counter", read_counter),
-    ("std", read_std),
-    ("rustix", read_rustix),
-    (CHECKED, check_and_read_rustix),
-    ("coarsetime", read_coarsetime),
-    ("quanta", read_quanta),
-    ("vdso-time-quanta", read_our_quanta),
+/// A way to read a monotonic clock.
+#[derive(Clone, Copy)]
+pub struct Contender {
+    pub name: &'static str,
+    read: fn(),
+}
+
+pub const CONTENDERS: [Contender; 9] = [
+    Contender {
+        name: OURS,
+        read: read_ours,
+    },
+    Contender {
+        name: ALL,
+        read: call_all,
+    },
+    Contender {
+        name: "vdso-time, counter",
+        read: read_counter,
+    },
+    Contender {
+        name: "std",
+        read: read_std,
+    },
+    Contender {
+        name: "rustix",
+        read: read_rustix,
+    },
+    Contender {
+        name: CHECKED,
+        read: check_and_read_rustix,
+    },
+    Contender {
+        name: "coarsetime",
+        read: read_coarsetime,
+    },
+    Contender {
+        name: "quanta",
+        read: read_quanta,
+    },
+    Contender {
+        name: "vdso-time-quanta",
+        read: read_our_quanta,
+    },
 ];
 
 fn read_ours() {
@@ -47,11 +79,11 @@ fn read_ours() {
 }
 
 fn call_all() {
-    keep((time(), gettimeofday(), getcpu()));
-    keep((
-        clock_getres(ClockId::MONOTONIC),
-        clock_gettime(ClockId::MONOTONIC),
-    ));
+    keep(time());
+    keep(gettimeofday());
+    keep(getcpu());
+    keep(clock_getres(ClockId::MONOTONIC));
+    keep(clock_gettime(ClockId::MONOTONIC));
 }
 
 fn read_counter() {
@@ -102,24 +134,25 @@ fn check() {
 /// The contender does not exist, or a child process cannot be awaited.
 pub fn print(row: &str, name: &str) -> Result<(), String> {
     let mut contenders = CONTENDERS.into_iter();
-    let Some((name, read)) = contenders.find(|contender| contender.0 == name) else {
+    let contender = contenders.find(|contender| contender.name == name);
+    let Some(contender) = contender else {
         return Err(format!("unknown contender `{name}`"));
     };
     if row == NEW {
-        print_first(row, name, read);
+        print_first(row, contender);
         return Ok(());
     }
     if row == WARM {
         vdso_time::warm_up();
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(20) {
-            read();
+            (contender.read)();
         }
     }
     for _ in 0..CHILDREN {
         // SAFETY: this process has one thread, so the child may call everything.
         if unsafe { libc::fork() } == 0 {
-            print_first(row, name, read);
+            print_first(row, contender);
             // SAFETY: the child has nothing of the parent's to clean up.
             unsafe { libc::_exit(0) };
         }
@@ -131,12 +164,24 @@ pub fn print(row: &str, name: &str) -> Result<(), String> {
 }
 
 /// Measures the call with the kernel's clock, so that the vDSO's pages are not touched.
-fn print_first(row: &str, name: &str, read: fn()) {
-    let now = || syscall::clock_gettime(ClockId::MONOTONIC_RAW).map_or(0, Timespec::as_nanos);
-    let nothing = (0..15).map(|_| -now() + now()).min().unwrap_or(0);
-    let start = now();
-    read();
-    let taken = now() - start;
+fn print_first(row: &str, contender: Contender) {
+    let mut nothing = i128::MAX;
+    for _ in 0..15 {
+        let start = kernel_nanos();
+        let taken = kernel_nanos() - start;
+        nothing = nothing.min(taken);
+    }
+    let start = kernel_nanos();
+    (contender.read)();
+    let taken = kernel_nanos() - start;
     let nanos = taken - nothing;
-    say(row, name, nanos as f64);
+    say(row, contender.name, nanos as f64);
+}
+
+/// Returns the time of a system call.
+fn kernel_nanos() -> i128 {
+    match syscall::clock_gettime(ClockId::MONOTONIC_RAW) {
+        Ok(now) => now.as_nanos(),
+        Err(_) => 0,
+    }
 }

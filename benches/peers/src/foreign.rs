@@ -6,10 +6,25 @@ use std::{env, fs};
 
 use vdso_time_benches::harness::command::run;
 
-/// The C libraries, their compilers, and what to install.
-const C: [(&str, &str, &str); 2] = [
-    ("glibc static", "cc", "gcc, libc6-dev"),
-    ("musl", "musl-gcc", "musl-tools"),
+/// A C library.
+struct Library {
+    name: &'static str,
+    compiler: &'static str,
+    /// The packages of Debian that are needed.
+    packages: &'static str,
+}
+
+const LIBRARIES: [Library; 2] = [
+    Library {
+        name: "glibc static",
+        compiler: "cc",
+        packages: "gcc, libc6-dev",
+    },
+    Library {
+        name: "musl",
+        compiler: "musl-gcc",
+        packages: "musl-tools",
+    },
 ];
 
 /// The source of the programs.
@@ -39,9 +54,11 @@ pub struct Built {
 pub fn build() -> Result<Built, String> {
     let directory = directory()?;
     let mut built = Built::default();
-    for (name, compiler, packages) in C {
-        let program = directory.join(name.replace(' ', "-"));
-        let mut command = Command::new(compiler);
+    for library in LIBRARIES {
+        let name = library.name;
+        let file = name.replace(' ', "-");
+        let program = directory.join(file);
+        let mut command = Command::new(library.compiler);
         // Fixed positions in a cache line, so that short loops can be compared.
         command.arg("-static");
         command.arg("-O2");
@@ -54,6 +71,7 @@ pub fn build() -> Result<Built, String> {
         match run(&mut command) {
             Ok(_) => built.programs.push(program),
             Err(error) => {
+                let packages = library.packages;
                 let note = format!("{name} is left out; Debian: {packages}: {error}");
                 built.notes.push(note);
             }

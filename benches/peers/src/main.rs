@@ -142,8 +142,7 @@ fn measured_calls(arguments: &Arguments, foreign: &[PathBuf]) -> Result<Samples,
 /// Measures the other rows, each in processes of its own.
 fn add_others(samples: &mut Samples, arguments: &Arguments) -> Result<(), String> {
     let effort = arguments.effort;
-    let is_wanted = |rows: &[&str]| rows.iter().any(|row| arguments.wants(row));
-    if is_wanted(&first::ROWS) {
+    if wants_any(arguments, &first::ROWS) {
         let times = effort.choose(1, 5, 25);
         first::add(samples, times)?;
     }
@@ -156,7 +155,7 @@ fn add_others(samples: &mut Samples, arguments: &Arguments) -> Result<(), String
             samples.add_child(&[scale::ONE, row, milliseconds])?;
         }
     }
-    if is_wanted(&worst::ROWS) {
+    if wants_any(arguments, &worst::ROWS) {
         samples.add_child(&[worst::NAMES])?;
     }
     if arguments.wants(accuracy::ROW) {
@@ -164,6 +163,10 @@ fn add_others(samples: &mut Samples, arguments: &Arguments) -> Result<(), String
         samples.add_child(&[accuracy::ROW, seconds])?;
     }
     Ok(())
+}
+
+fn wants_any(arguments: &Arguments, rows: &[&str]) -> bool {
+    rows.iter().any(|row| arguments.wants(row))
 }
 
 /// Returns the tables of the calls, as ratios to the direct call.

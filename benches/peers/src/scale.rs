@@ -25,36 +25,65 @@ pub const ROWS: [&str; 5] = [ONE, TWO, "8 threads", MANY, SECCOMP];
 
 const COUNTER: &str = "vdso-time, counter";
 
-/// Makes so many calls.
-type Loop = fn(usize);
+/// A way to read a monotonic clock.
+struct Contender {
+    name: &'static str,
+    /// Reads the clock so many times.
+    read: fn(usize),
+}
 
-const CONTENDERS: [(&str, Loop); 5] = [
-    (OURS, |calls| {
-        for _ in 0..calls {
-            clock_gettime(ClockId::MONOTONIC).keep();
-        }
-    }),
-    (COUNTER, |calls| {
-        for _ in 0..calls {
-            keep(counter::CounterMonotonicUnordered::now().as_nanos());
-        }
-    }),
-    ("std", |calls| {
-        for _ in 0..calls {
-            keep(Instant::now());
-        }
-    }),
-    ("quanta", |calls| {
-        for _ in 0..calls {
-            keep(quanta::Instant::now());
-        }
-    }),
-    (SYSCALL, |calls| {
-        for _ in 0..calls {
-            syscall::clock_gettime(ClockId::MONOTONIC).keep();
-        }
-    }),
+const CONTENDERS: [Contender; 5] = [
+    Contender {
+        name: OURS,
+        read: read_ours,
+    },
+    Contender {
+        name: COUNTER,
+        read: read_counter,
+    },
+    Contender {
+        name: "std",
+        read: read_std,
+    },
+    Contender {
+        name: "quanta",
+        read: read_quanta,
+    },
+    Contender {
+        name: SYSCALL,
+        read: read_kernel,
+    },
 ];
+
+fn read_ours(times: usize) {
+    for _ in 0..times {
+        clock_gettime(ClockId::MONOTONIC).keep();
+    }
+}
+
+fn read_counter(times: usize) {
+    for _ in 0..times {
+        keep(counter::CounterMonotonicUnordered::now().as_nanos());
+    }
+}
+
+fn read_std(times: usize) {
+    for _ in 0..times {
+        keep(Instant::now());
+    }
+}
+
+fn read_quanta(times: usize) {
+    for _ in 0..times {
+        keep(quanta::Instant::now());
+    }
+}
+
+fn read_kernel(times: usize) {
+    for _ in 0..times {
+        syscall::clock_gettime(ClockId::MONOTONIC).keep();
+    }
+}
 
 /// The work of the counter clock in a second of its turn.
 const SEGMENTS: &str = "segments / s";
@@ -75,23 +104,29 @@ pub fn print(row: &str, milliseconds: usize) -> Result<(), String> {
         installed.map_err(|error| format!("seccomp: {error}"))?;
     }
     calls::settle();
-    for (name, read) in CONTENDERS {
+    for contender in CONTENDERS {
         let before = counter::state().statistics;
-        let (reads, seconds) = measure(read, threads, length);
-        say(row, name, seconds * 1e9 / reads);
-        if name == COUNTER {
+        let rate = measure(contender.read, threads, length);
+        let nanos = rate.seconds * 1e9 / rate.reads;
+        say(row, contender.name, nanos);
+        if contender.name == COUNTER {
             let after = counter::state().statistics;
             let segments = (after.segments - before.segments) as f64;
             let vdso_reads = (after.vdso_reads - before.vdso_reads) as f64;
-            say(row, SEGMENTS, segments / seconds);
-            say(row, ASKED, vdso_reads / reads * 1e6);
+            say(row, SEGMENTS, segments / rate.seconds);
+            say(row, ASKED, vdso_reads / rate.reads * 1e6);
         }
     }
     Ok(())
 }
 
-/// Returns how many reads the threads made, and in how many seconds.
-fn measure(read: Loop, threads: usize, length: Duration) -> (f64, f64) {
+/// How many reads all threads made, and in how many seconds.
+struct Rate {
+    reads: f64,
+    seconds: f64,
+}
+
+fn measure(read: fn(usize), threads: usize, length: Duration) -> Rate {
     const BATCH: usize = 1000;
     let barrier = Barrier::new(threads + 1);
     let end = AtomicBool::new(false);
@@ -119,8 +154,10 @@ fn measure(read: Loop, threads: usize, length: Duration) -> (f64, f64) {
         for thread in running {
             reads += thread.join().unwrap_or(0);
         }
-        let seconds = start.elapsed().as_secs_f64();
-        (reads as f64, seconds)
+        Rate {
+            reads: reads as f64,
+            seconds: start.elapsed().as_secs_f64(),
+        }
     })
 }
 
@@ -141,16 +178,17 @@ fn install_filter() -> Result<(), Box<dyn std::error::Error>> {
 /// Returns the million reads per second of all threads together.
 pub fn table(samples: &Samples) -> Table {
     let mut head = vec!["million reads per second"];
-    head.extend(CONTENDERS.map(|(name, _)| name));
+    head.extend(CONTENDERS.map(|contender| contender.name));
     head.push(SEGMENTS);
     head.push(ASKED);
     let mut table = Table::new("peers-scale", head);
     for row in ROWS {
         let mut cells = Vec::new();
-        for (name, _) in CONTENDERS {
-            let nanos = samples.nanos(row, Spacing::Isolated, name);
+        for contender in CONTENDERS {
+            let nanos = samples.nanos(row, Spacing::Isolated, contender.name);
             let rate = nanos.map(|nanos| 1e3 / nanos);
-            cells.push(rate.map(|rate| format!("{rate:.1}")));
+            let cell = rate.map(|rate| format!("{rate:.1}"));
+            cells.push(cell);
         }
         cells.push(samples.isolated(row, SEGMENTS, 0));
         cells.push(samples.isolated(row, ASKED, 0));
