@@ -425,25 +425,28 @@ fn cplusplus_programs_get_the_times_of_std_chrono() {
     let headers = installed("include");
     let library = installed("lib/libvdso_time.a");
     let flags = "-O2 -pedantic -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Werror";
-    for compiler in ["g++", "clang++"] {
-        if !has_tool(compiler, &["--version"]) {
+    let empty = installed("empty.cpp");
+    fs::write(&empty, "#include <chrono>\nint main() {}\n").unwrap();
+    let header = installed("header.cpp");
+    let twice = "#include <vdso_time.hpp>\n#include <vdso_time.hpp>\n";
+    fs::write(&header, twice).unwrap();
+    for compiler in ["g++", "clang++", "clang++ -stdlib=libc++"] {
+        // clang++ can be there without libc++.
+        let command = format!("{compiler} {empty} -o {empty}.out");
+        let words = split(&command);
+        if !has_tool(words[0], &words[1..]) {
             continue;
         }
-        for standard in ["17", "20"] {
+        // 2b is C++23: clang 14 has no other name for it.
+        for standard in ["17", "20", "2b"] {
             compiled(
                 &format!("{compiler} -std=c++{standard}"),
                 &format!("{flags} -I{headers} examples/clock.cpp {library} -pthread"),
             );
         }
         // The header itself is of C++11, also without exceptions.
-        let source = installed("header.cpp");
-        fs::write(
-            &source,
-            "#include <vdso_time.hpp>\n#include <vdso_time.hpp>\n",
-        )
-        .unwrap();
         run(&split(&format!(
-            "{compiler} -std=c++11 -fno-exceptions {flags} -fsyntax-only -I{headers} {source}"
+            "{compiler} -std=c++11 -fno-exceptions {flags} -fsyntax-only -I{headers} {header}"
         )));
     }
 }
