@@ -1,15 +1,16 @@
-//! Sets the conditions of the sources.
+//! Sets the cfg flags that the sources use.
 //!
-//! - `vdso_time_linux`: there is a Linux kernel.
-//! - `vdso_time_clock`: there is a clock, Linux's or std's.
-//! - `vdso_time_libc_fallback`: the target is not in the list of `src/arch`, or its programs cannot
-//!   call the vDSO.
+//! - `vdso_time_linux`: the target has a Linux kernel.
+//! - `vdso_time_clock`: a clock can be read, Linux's or std's.
+//! - `vdso_time_libc_fallback`: the crate does not call the vDSO, because the system is not Linux,
+//!   the architecture is not in `src/arch/targets.rs`, or the program cannot call the vDSO. On
+//!   Linux, libc answers instead.
 
 include!("src/arch/targets.rs");
 
 fn main() {
     println!("cargo::rerun-if-changed=src/arch/targets.rs");
-    // docs.rs sets the first, the tests set the others.
+    // docs.rs sets `docsrs`. The tests set the other three.
     println!("cargo::rustc-check-cfg=cfg(docsrs, vdso_time_assume_invariant)");
     println!("cargo::rustc-check-cfg=cfg(vdso_time_android_order, vdso_time_other_os)");
     println!(
@@ -21,8 +22,8 @@ fn main() {
     let width = cfg("TARGET_POINTER_WIDTH");
     let is_linux =
         ["linux", "android"].contains(&cfg("TARGET_OS").as_str()) && !has("CFG_VDSO_TIME_OTHER_OS");
-    // The function pointers of big-endian powerpc64 are the addresses of descriptors, and the vDSO
-    // has none.
+    // On big-endian powerpc64, a function pointer is the address of a function descriptor, and the
+    // vDSO has no descriptors.
     let has_descriptors = arch == "powerpc64" && cfg("TARGET_ENDIAN") == "big";
     let is_listed = TARGETS
         .iter()
@@ -33,7 +34,8 @@ fn main() {
     if is_linux || has("FEATURE_STD") {
         println!("cargo::rustc-cfg=vdso_time_clock");
     }
-    // LLVM's CFI checks each call through a pointer, and its tables lack the vDSO's functions.
+    // LLVM's CFI checks each call through a pointer. The vDSO's functions are not in its tables, so
+    // a call of one of them would end the program.
     let is_checked = cfg("SANITIZE")
         .split(',')
         .any(|name| ["cfi", "kcfi"].contains(&name));

@@ -1,4 +1,4 @@
-//! [`explain`]: why a read of a clock costs what it costs, and what to do.
+//! [`explain`]: why a read of a clock costs what it costs, and what to do about it.
 
 #![forbid(unsafe_code)]
 
@@ -13,12 +13,12 @@ use crate::routes::Route;
 use crate::sys::{calls, routes};
 use crate::types::ClockId;
 
-/// Declares the causes: the name that a program reads, why, and what to do.
+/// Defines the causes, each with its name, its reason and its advice.
 macro_rules! causes {
     ($($(#[$doc:meta])+ $Cause:ident = $name:literal, $reason:literal, $advice:literal;)+) => {
-        /// Why a read of a clock costs what it costs here.
+        /// Why a read of a clock costs what it costs on this machine.
         ///
-        /// `Display` writes the reason and the advice as a sentence each.
+        /// `Display` writes the reason, a period, and the advice.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Cause {
@@ -30,7 +30,8 @@ macro_rules! causes {
             #[doc(hidden)]
             pub const ALL: &[Self] = &[$(Self::$Cause),+];
 
-            /// Returns the name, such as `clock-source`, which does not change.
+            /// Returns the name for programs, such as `clock-source`. Later versions do not change
+            /// it.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$Cause => $name),+ }
@@ -42,7 +43,7 @@ macro_rules! causes {
                 match self { $(Self::$Cause => $reason),+ }
             }
 
-            /// Returns what to do, as a sentence.
+            /// Returns what to do about it, as a sentence.
             #[must_use]
             pub const fn advice(self) -> &'static str {
                 match self { $(Self::$Cause => $advice),+ }
@@ -56,15 +57,17 @@ causes! {
     Fine = "fine",
         "the vDSO answers in user space",
         "There is nothing to do.";
-    /// The read stays in user space but costs as much as a system call. Only vdso-doctor sees it.
+    /// The read does not enter this kernel, but costs as much as a system call. Only vdso-doctor
+    /// reports this cause.
     Slow = "slow",
         "a hypervisor traps reads of the counter",
         "Choose another clock source, or read the clock less often.";
-    /// Nothing is known: a measurement was disturbed, nothing can be proved here, or libc answers.
+    /// The cost is unknown, because a measurement was disturbed, because nothing can be proved
+    /// here, or because libc answers.
     CannotTell = "cannot-tell",
         "it is unknown where the clock is read",
-        "Run vdso-doctor, which has a proof.";
-    /// An emulator answers, or valgrind, which hides the vDSO. Only vdso-doctor sees it.
+        "Run vdso-doctor, which can prove it.";
+    /// An emulator answers, or valgrind hides the vDSO. Only vdso-doctor reports this cause.
     Emulated = "emulated",
         "an emulator answers instead of the kernel's vDSO",
         "Run the program without it.";
@@ -86,11 +89,11 @@ causes! {
     Refused = "refused",
         "the kernel or a sandbox refuses the read",
         "Use another clock, or allow the call in the sandbox.";
-    /// No vDSO answers for this clock, or this kernel's does not.
+    /// No kernel's vDSO reads this clock, or this kernel's vDSO does not.
     ClockNotServed = "clock-not-served",
-        "the vDSO does not have this clock",
-        "Use a clock that it has, such as CLOCK_MONOTONIC.";
-    /// Only the kernel can read the clock source, or it is the host's decision.
+        "the vDSO does not read this clock",
+        "Use a clock that it reads, such as CLOCK_MONOTONIC.";
+    /// Only the kernel can read the clock source, or the host decides whether user space can.
     ClockSource = "clock-source",
         "the vDSO cannot read the kernel's clock source",
         "See current_clocksource and available_clocksource in \
@@ -99,24 +102,25 @@ causes! {
     CounterDistrusted = "counter-distrusted",
         "the kernel has marked the CPU's counter unreliable",
         "`sudo dmesg | grep -i -e tsc -e arch_timer -e clocksource` shows why.";
-    /// The kernel started a moment ago, and still measures the CPU's counter. Only vdso-doctor sees
-    /// it.
+    /// The kernel started a moment ago, and may still be measuring the CPU's counter. Only
+    /// vdso-doctor reports this cause.
     NotYet = "not-yet",
         "this kernel started a moment ago and may still be measuring the CPU's counter",
-        "Look again in some seconds.";
-    /// The vDSO of gVisor, WSL 1 or user-mode Linux makes the system call. Only vdso-doctor sees
-    /// it.
+        "Check again in a few seconds.";
+    /// The vDSO of gVisor, WSL 1 or user-mode Linux makes the system call. Only vdso-doctor reports
+    /// this cause.
     GuestKernel = "guest-kernel",
         "the vDSO of gVisor, WSL 1 or user-mode Linux makes a system call",
         "Read the clock less often.";
-    /// User space can read the clock source, but the vDSO does not.
+    /// User space can read the clock source, but the vDSO enters the kernel, for an unknown reason.
     Unexplained = "unexplained",
         "the vDSO makes a system call, and the clock source does not explain it",
         "Run vdso-doctor, which looks for more causes.";
-    /// Some reads of a clock entered the kernel, and some did not. Only vdso-doctor sees it.
+    /// Some reads of a clock entered the kernel, and some did not. Only vdso-doctor reports this
+    /// cause.
     Sometimes = "sometimes",
         "the clock source changed, or not every CPU can read it",
-        "Look again.";
+        "Check again.";
 }
 
 impl fmt::Display for Cause {
@@ -125,15 +129,17 @@ impl fmt::Display for Cause {
     }
 }
 
-/// Explains what a read of this clock by [`clock_gettime`](crate::clock_gettime()) costs.
+/// Explains why a read of this clock with [`clock_gettime`](crate::clock_gettime()) costs what it
+/// costs.
 ///
-/// It replaces a list of clock sources' names, because no such list is right everywhere:
-/// `kvm-clock` and `xen` are fast on one host and slow on another, and `arch_sys_counter` is arm's
-/// counterpart of `tsc`. The cost is measured ([`read_cost`]), and the name only explains it.
+/// A program should not compare the name of the clock source with a list of fast ones, because no
+/// such list is right everywhere: `kvm-clock` and `xen` are fast on one host and slow on another,
+/// and on arm the counterpart of `tsc` is `arch_sys_counter`. This function measures the cost
+/// ([`read_cost`]), and uses the name only to explain it.
 ///
-/// The answer holds for this moment. The call takes some microseconds, makes at most 32 system
-/// calls clock_gettime(2), and reads two files of /sys if reads enter the kernel. So call it before
-/// the program enters a sandbox.
+/// The answer holds for the moment of the call. The call takes a few microseconds, makes the system
+/// call clock_gettime(2) at most 32 times, and reads two files of /sys if reads enter the kernel.
+/// So call it before the program enters a sandbox.
 ///
 /// # Examples
 ///
@@ -173,7 +179,7 @@ pub fn explain(clock: ClockId) -> Cause {
 struct Facts<'a> {
     clock: ClockId,
     cost: ReadCost,
-    /// The same for `CLOCK_MONOTONIC`.
+    /// The cost of a read of `CLOCK_MONOTONIC`.
     monotonic_cost: ReadCost,
     route: Route,
     architecture: &'a str,
@@ -188,7 +194,8 @@ impl Facts<'_> {
             Route::Syscall { reason, .. } => return reason.into(),
             _ => return Cause::CannotTell,
         }
-        // This needs no measurement, which an emulator or a busy machine can disturb.
+        // For these clocks the cause is known without the measurement, which an emulator or a busy
+        // machine can disturb.
         if is_in_no_vdso(self.clock) {
             return Cause::ClockNotServed;
         }
@@ -197,7 +204,8 @@ impl Facts<'_> {
             ReadCost::Unknown => return Cause::CannotTell,
             ReadCost::SystemCall => {}
         }
-        // If the vDSO reads another clock, it does not have this one.
+        // The vDSO reads `CLOCK_MONOTONIC` in user space, so it can read the clock source. What it
+        // lacks is this clock.
         if self.monotonic_cost == ReadCost::FunctionCall {
             return Cause::ClockNotServed;
         }
@@ -220,10 +228,10 @@ fn is_in_no_vdso(clock: ClockId) -> bool {
 const CURRENT: &CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const AVAILABLE: &CStr = c"/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
-/// A kernel offers at most five or six names.
+/// The size of the buffers for the names. A kernel offers at most five or six.
 const LONGEST: usize = 256;
 
-/// Returns the names in a file of sysfs, or none if it cannot be read.
+/// Returns the names in a file of sysfs, or an empty string if it cannot be read.
 fn read_names<'a>(path: &CStr, bytes: &'a mut [u8; LONGEST]) -> &'a str {
     let mut words = [0_usize; LONGEST / size_of::<usize>()];
     if read_file(path, &mut words).is_err() {
@@ -234,7 +242,7 @@ fn read_names<'a>(path: &CStr, bytes: &'a mut [u8; LONGEST]) -> &'a str {
         *byte = value;
     }
     let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-    // `trim` of Rust 1.85 keeps a panic for 32 bits.
+    // This is not `trim`, because with Rust 1.85 a panic of `trim` stays in 32-bit programs.
     str::from_utf8(text).unwrap_or_default().trim_ascii()
 }
 
@@ -264,10 +272,11 @@ const READABLE: [&str; 7] = [
 const READABLE_IF_STABLE: [&str; 2] = ["kvm-clock", "xen"];
 
 impl Cause {
-    /// Returns why the vDSO asks the kernel for the time of the clock source `current`, if it does.
+    /// Returns why the vDSO asks the kernel for the time, on a machine where it does.
     ///
-    /// `available` are the clock sources on offer, separated by spaces, as sysfs lists them.
-    /// `architecture` is [`ARCH`](crate::ARCH). [`explain`] asks for this machine.
+    /// `current` is the machine's clock source, and `available` are those that its kernel offers,
+    /// separated by spaces, as in sysfs. `architecture` is spelled as in [`ARCH`](crate::ARCH). For
+    /// this machine, [`explain`] measures the cost first and then calls this function.
     #[must_use]
     pub fn of_clock_source(architecture: &str, current: &str, available: &str) -> Self {
         if current.is_empty() {
@@ -284,15 +293,17 @@ impl Cause {
             let mut better = READABLE.iter().chain(&READABLE_IF_STABLE);
             better.any(|known| known.as_bytes() == name)
         };
-        // As bytes, because `str::split` of Rust 1.85 keeps a panic for 32 bits.
+        // This splits bytes, because with Rust 1.85 a panic of `str::split` stays in 32-bit
+        // programs.
         let mut offered = available.as_bytes().split(|byte| *byte == b' ');
         let is_of_host = is_better(current.as_bytes()) || current == "hyperv_clocksource_msr";
-        // A kernel that still reads this one is about to choose `tsc`.
+        // A kernel that still has this clock source is about to choose `tsc`.
         let is_early = current == "tsc-early";
         if is_of_host || is_early || offered.any(is_better) {
             return Self::ClockSource;
         }
-        // Every x86 CPU has a counter. The kernel offers it unless it found that it is wrong.
+        // Every x86 CPU has a TSC. If the kernel does not offer it, it has found the TSC to be
+        // unreliable.
         if architecture == "x86" || architecture == "x86_64" {
             return Self::CounterDistrusted;
         }
@@ -328,8 +339,9 @@ mod tests {
         facts.cause()
     }
 
-    /// Tests machines on which a database's check was wrong, or needed a measurement of 50 ms. A
-    /// clock source is never slow by its name alone: the name explains what was measured.
+    /// Tests the machines on which a database's own check was wrong, or needed a measurement of 50
+    /// ms. The name of a clock source alone never makes it slow: the name only explains what was
+    /// measured.
     #[test]
     fn a_cheap_read_is_fine_on_each_machine_and_a_slow_one_has_its_cause() {
         use Cause::{ClockSource, CounterDistrusted, Unexplained};

@@ -1,4 +1,4 @@
-//! Which symbol of an image answers each function, or why the vDSO answers none.
+//! Decides which symbol of an image answers each function, or why none does.
 
 #![forbid(unsafe_code)]
 
@@ -18,10 +18,10 @@ pub(crate) struct Choice {
 /// The symbol that answers a function, or why none does.
 pub(crate) type Outcome = Result<Choice, FallbackReason>;
 
-/// Returns whether programs of this table call an image.
+/// Returns whether programs for this architecture call the functions of an image.
 ///
 /// A function pointer of big-endian powerpc64 is the address of a descriptor (ELFv1). The vDSO has
-/// no descriptors, so such programs call libc, which knows how to call it.
+/// no descriptors, so such programs call libc, which knows how to call the vDSO.
 pub(crate) fn is_called(abi: &Abi, image: &Image<'_>) -> bool {
     const EM_PPC64: u16 = 21;
     const ELFDATA2MSB: u8 = 2;
@@ -30,7 +30,7 @@ pub(crate) fn is_called(abi: &Abi, image: &Image<'_>) -> bool {
 }
 
 /// Finds the best candidate that an image has for each of [`Abi::functions`]. The image's first
-/// byte lies at `base`.
+/// byte is at `base`.
 #[inline]
 pub(crate) fn decide(abi: &'static Abi, image: &Image<'_>, base: usize) -> [Outcome; 5] {
     let choose = |entry| choose(entry, abi.version, image, base);
@@ -48,7 +48,7 @@ pub(crate) fn decide(abi: &'static Abi, image: &Image<'_>, base: usize) -> [Outc
 fn choose(entry: &'static Entry, version: &str, image: &Image<'_>, base: usize) -> Outcome {
     let mut reason = FallbackReason::NoSymbol;
     for candidate in entry.candidates {
-        // The blank name may be the name of this symbol.
+        // The symbol whose name is blank may be this one.
         if candidate.unless == Some(Quirk::BlankedNames) && image.has_blanked_names() {
             reason = FallbackReason::BlankedNames;
             continue;
@@ -79,13 +79,14 @@ pub enum FallbackReason {
     /// A function of the image has a blank name.
     ///
     /// The kernel found no usable timer at boot and blanked the names of the functions that read it
-    /// (arch/arm/kernel/vdso.c, `vdso_nullpatch_one`). Kernels before 5.8 left out
-    /// `__vdso_clock_gettime64`, which then returns garbage, so no such image is trusted.
+    /// (arch/arm/kernel/vdso.c, `vdso_nullpatch_one`). Kernels before 5.8 did not blank
+    /// `__vdso_clock_gettime64`, which then returns garbage. So none of these functions is called
+    /// in an image with a blank name.
     BlankedNames,
     /// The image has a `p_vaddr` other than 0, so this function of the image is not used.
     ///
-    /// QEMU relocates its own image, whose getcpu is wrong. Other images are prelinked: gVisor's,
-    /// and the images of x86_64 kernels before 3.14.
+    /// This excludes QEMU's own image, which QEMU relocates and whose getcpu is wrong. It also
+    /// excludes prelinked images: gVisor's, and the images of x86_64 kernels before 3.14.
     NonzeroLoadAddress,
 }
 
@@ -117,11 +118,12 @@ impl FallbackReason {
 #[non_exhaustive]
 pub enum LocateError {
     /// The auxiliary vector has no `AT_SYSINFO_EHDR`, or its value is 0. Without the feature
-    /// `libc`, it is also possible that a sandbox denied reading the vector.
+    /// `libc`, it is also possible that a sandbox denied the system calls that read the vector.
     Absent,
     /// `AT_SYSINFO_EHDR` points to unreadable memory: the vDSO was unmapped or moved.
     Unmapped,
-    /// A sandbox denied the check that the memory is readable, and the address is not getauxval's.
+    /// A sandbox denied the check that the memory is readable, and the address is not from
+    /// getauxval.
     Unchecked,
     /// `AT_SYSINFO_EHDR` does not point to a well-formed image.
     Malformed(ParseError),
@@ -135,7 +137,7 @@ impl fmt::Display for LocateError {
             ),
             Self::Unmapped => f.write_str("no vDSO: AT_SYSINFO_EHDR points to unreadable memory"),
             Self::Unchecked => f.write_str(
-                "no vDSO: a sandbox denied the check of its address (call warm_up() before the sandbox)",
+                "no vDSO: a sandbox denied the check of its address (call warm_up() before entering it)",
             ),
             Self::Malformed(error) => write!(f, "malformed vDSO: {error}"),
         }

@@ -31,8 +31,8 @@ use core::num::NonZeroU16;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Errno(NonZeroU16);
 
-/// Returns the number of an error. A target without a table here can have numbers of its own, as
-/// mips, sparc, alpha and parisc do. For these, libc's constants are used.
+/// Expands to the number of an error. A target for which this crate has no table can have error
+/// numbers of its own, as mips, sparc, alpha and parisc do. So libc's constants are used there.
 #[cfg(all(vdso_time_libc_fallback, vdso_time_linux))]
 macro_rules! number {
     ($NAME:ident, $number:literal) => {
@@ -105,8 +105,8 @@ errors! {
 impl Errno {
     /// Creates the error with this number, or returns `None` if it is not in `1..=4095`.
     ///
-    /// Unlike `io::Error::from_raw_os_error` it can fail, because no kernel returns an error
-    /// outside of this range, and 0 means success.
+    /// Unlike `io::Error::from_raw_os_error`, it can fail, because the kernel never returns an
+    /// error outside of this range, and 0 means success.
     #[must_use]
     pub const fn from_raw_os_error(number: i32) -> Option<Self> {
         match number {
@@ -115,7 +115,7 @@ impl Errno {
         }
     }
 
-    /// Returns the number, which is Linux's on every system.
+    /// Returns the number. It is Linux's error number on every system.
     #[must_use]
     pub const fn raw_os_error(self) -> i32 {
         self.0.get() as i32
@@ -153,8 +153,8 @@ impl core::error::Error for Errno {}
 /// Requires the feature `std`.
 #[cfg(feature = "std")]
 impl From<Errno> for std::io::Error {
-    /// Creates the I/O error with this number. On another system than Linux, where numbers have
-    /// other meanings, it has the error as its source.
+    /// Creates the I/O error with this number. On systems other than Linux, where the numbers have
+    /// other meanings, the I/O error contains the `Errno` instead (`io::Error::get_ref`).
     fn from(error: Errno) -> Self {
         if cfg!(any(target_os = "linux", target_os = "android")) {
             return Self::from_raw_os_error(error.raw_os_error());
@@ -173,12 +173,12 @@ impl From<Errno> for std::io::Error {
 impl TryFrom<std::io::Error> for Errno {
     type Error = std::io::Error;
 
-    /// Returns the number of an I/O error on Linux, and the source of one that an `Errno` made on
-    /// another system.
+    /// On Linux, converts the number of an I/O error. On other systems, returns the `Errno` from
+    /// which the I/O error was created.
     ///
     /// # Errors
     ///
-    /// The error itself, if it has no number of Linux.
+    /// The I/O error itself, if it has no Linux error number.
     fn try_from(error: std::io::Error) -> Result<Self, std::io::Error> {
         if cfg!(any(target_os = "linux", target_os = "android")) {
             if let Some(number) = error.raw_os_error() {

@@ -2,7 +2,7 @@
 //!
 //! The kernel maps a small ELF image, the vDSO, into every process. Its functions read the clock
 //! without a system call. This crate finds them, keeps a pointer to each, and makes the system call
-//! where the vDSO cannot answer. A call allocates nothing and takes no lock, nothing starts before
+//! where the vDSO cannot answer. A call allocates nothing and takes no lock, no code runs before
 //! `main`, and the crate can be built without libc.
 //!
 //! ```
@@ -16,7 +16,7 @@
 //! | need | call |
 //! |---|---|
 //! | Unix seconds at the last timer tick, for a log line | [`time()`] |
-//! | a wall-clock time stamp to the timer tick | [`RealtimeCoarse::now()`] |
+//! | a wall-clock time stamp of the last timer tick | [`RealtimeCoarse::now()`] |
 //! | a wall-clock time stamp to the nanosecond | [`SystemTime::now()`] |
 //! | an interval | [`Instant::now()`] |
 //! | an interval that counts suspended time | [`Boottime::now()`] |
@@ -31,18 +31,20 @@
 //! # Errors and panics
 //!
 //! A read of a clock that the kernel has fails only if the vDSO cannot answer and a sandbox denies
-//! the system call. On 32-bit Android, and if the kernel has only 32-bit calls, a wall clock also
-//! fails after January 2038. Then `now()` and `elapsed()` panic, as std's do;
-//! [`Instant::try_now()`] returns the error, and [`time()`] returns -1.
+//! the system call. On 32-bit Android, and if the kernel has only 32-bit calls, a read of a wall
+//! clock also fails after January 2038. If a read fails, `now()` and `elapsed()` panic, as std's
+//! do; [`Instant::try_now()`] returns the error, and [`time()`] returns -1.
 //!
 //! # Features
 //!
 //! | feature | default | what it does |
 //! |---|---|---|
 //! | `libc` | yes | finds the vDSO with getauxval(3); without it, the crate needs no libc (1) |
-//! | `std` | no | conversions with std's times, [`io::Error`], [`BorrowedFd`]; other systems |
+//! | `std` | no | converts from and to types of std; on other systems, reads std's clocks (2) |
 //!
 //! (1) Except on platforms where calls go through libc, as listed below.
+//!
+//! (2) The types are `Instant`, `SystemTime`, [`io::Error`] and [`BorrowedFd`].
 //!
 //! # Platforms
 //!
@@ -54,11 +56,11 @@
 //! feature `std` is on, so a library can depend on this crate without a condition. `clock_gettime`
 //! returns `EINVAL` for a clock that std lacks. `clock_getres` and `getcpu` return `ENOSYS`, and so
 //! does every read on wasm32-unknown-unknown. `vdso`, `syscall`, `read_cost`, `explain` and the
-//! types of clocks that std lacks are for Linux.
+//! types of clocks that std lacks exist only on Linux.
 //!
-//! Without `std`, and on targets without an operating system, the crate cannot read a clock. But
-//! the types and traits exist: a library that takes its time from its caller uses [`Instant`] with
-//! a [`MonotonicClock`] of its own.
+//! On such a system without `std`, and on targets without an operating system, the crate cannot
+//! read a clock. The types and traits still exist, so a library that gets the time from its caller
+//! can use [`Instant`] with a [`MonotonicClock`] of its own.
 //!
 //! [`vdso-time-counter`]: https://docs.rs/vdso-time-counter
 //! [`io::Error`]: https://doc.rust-lang.org/std/io/struct.Error.html
@@ -66,14 +68,15 @@
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// The conditions of build.rs mean nothing to a reader, so docs.rs shows the systems instead.
+// The cfg flags that build.rs sets mean nothing to a reader of the documentation, so docs.rs shows
+// the operating systems instead.
 #![cfg_attr(
     docsrs,
     doc(auto_cfg(hide(vdso_time_clock, vdso_time_libc_fallback, vdso_time_linux)))
 )]
 #![cfg_attr(
     any(vdso_time_libc_fallback, not(vdso_time_linux)),
-    allow(dead_code, unused_imports, reason = "most of it calls the vDSO")
+    allow(dead_code, unused_imports, reason = "most of the code calls the vDSO")
 )]
 
 #[cfg(any(feature = "std", test))]
@@ -101,8 +104,8 @@ mod types;
 
 pub use arch::ARCH;
 pub use choice::{FallbackReason, LocateError};
-/// std's types, so that a line like `use vdso_time::{Duration, Instant}` can replace the one for
-/// `std::time`.
+/// The types of `std::time`, so that a line like `use vdso_time::{Duration, Instant}` can replace
+/// the one that imports them from std.
 #[doc(no_inline)]
 pub use core::time::{Duration, TryFromFloatSecsError};
 pub use errno::Errno;
@@ -127,13 +130,15 @@ pub use {
     read_cost::{ReadCost, read_cost},
 };
 
-/// The same functions, with system calls instead of the vDSO.
+/// The same functions, which make system calls instead of calling the vDSO.
 ///
-/// `try_time` and `gettimeofday` make the system call clock_gettime(2) on architectures whose own
-/// calls are missing or end in January 2038. On i386 a call enters the kernel through the vDSO's
-/// code. Where every call goes through libc, libc answers.
+/// `try_time` makes the system call clock_gettime(2), because time(2) does not exist on every
+/// architecture. `gettimeofday` makes it on 32-bit architectures, except on Android, because the
+/// seconds of their gettimeofday(2) overflow in January 2038. On i386, a system call enters the
+/// kernel through the vDSO's code. Where every call goes through libc, libc answers.
 ///
-/// All of them return a `Result`. There is no `syscall::time()`, because `time()` returns a number:
+/// All of them return a `Result`. There is no `syscall::time()`, because `time()` returns a number
+/// and cannot return an error:
 ///
 /// ```
 /// let seconds = vdso_time::syscall::try_time()?;

@@ -15,23 +15,23 @@ pub enum ReadCost {
     /// user space.
     FunctionCall,
     /// A read takes about as long as a system call: [`routes`](crate::routes()) names no vDSO
-    /// function, or the vDSO enters the kernel, or each read of the counter is trapped.
+    /// function, the vDSO enters the kernel, or each read of the counter is trapped.
     SystemCall,
     /// The measurement is inconclusive, `CLOCK_MONOTONIC` is too coarse, the clock cannot be read
     /// or does not exist, or this build calls libc (docs/ABI.md).
     Unknown,
 }
 
-/// Measures what a read of this clock by [`clock_gettime`](crate::clock_gettime()) costs.
+/// Measures what a read of this clock with [`clock_gettime`](crate::clock_gettime()) costs.
 ///
-/// The answer says what a read costs, and not which function reads the clock: a vDSO function can
-/// enter the kernel, as it does if the kernel's clock source is hpet. For a CPU-time clock, which
-/// only the kernel can read, the answer is [`SystemCall`](ReadCost::SystemCall) without a
-/// measurement.
+/// The answer says what a read costs, and not which function reads the clock, because a vDSO
+/// function can enter the kernel itself, as it does if the kernel's clock source is hpet. For a
+/// CPU-time clock, which only the kernel can read, the answer is
+/// [`SystemCall`](ReadCost::SystemCall) without a measurement.
 ///
-/// The answer holds for this moment. It is a timing test, so an interrupt or an emulator can
-/// mislead it; the package `vdso-doctor` has a proof. The call takes some microseconds and makes at
-/// most 16 system calls, including those that the vDSO makes.
+/// The answer holds for the moment of the call. This is a timing test, which an interrupt or an
+/// emulator can mislead; the package `vdso-doctor` proves where the clock is read. The call takes a
+/// few microseconds and makes at most 16 system calls, including those that the vDSO makes.
 ///
 /// # Examples
 ///
@@ -44,7 +44,7 @@ pub enum ReadCost {
 /// ```
 #[must_use]
 pub fn read_cost(clock: ClockId) -> ReadCost {
-    // Without a table, libc makes the system calls.
+    // Without a table, libc answers both reads, so there is nothing to compare.
     if NATIVE.is_none() {
         return ReadCost::Unknown;
     }
@@ -66,18 +66,19 @@ pub fn read_cost(clock: ClockId) -> ReadCost {
     )
 }
 
-/// 4 x 3 + 1 reads, each at most one system call.
+/// The number of tries. Three of them make 4 x 3 + 1 reads, each of which is at most one system
+/// call.
 const TRIES: usize = 3;
 
-/// The times that a read of each kind took, each with a read of the clock that measures.
+/// The times that a read of each kind took. Each includes one read of the measuring clock.
 #[derive(Clone, Copy, Default)]
 struct Try {
     kernel: u64,
     vdso: u64,
 }
 
-/// Compares a read through the vDSO with one through the kernel. Both return whether they succeed.
-/// `now` reads the clock that measures.
+/// Compares a read through the vDSO with one through the kernel. `vdso` and `kernel` make such a
+/// read, and return whether it succeeded. `now` reads the measuring clock.
 #[must_use]
 pub fn compare(
     now: impl Fn() -> Option<u64>,
@@ -90,7 +91,7 @@ pub fn compare(
     }
 }
 
-/// Returns the times, or `None` if a read fails or the clock goes back.
+/// Returns the times, or `None` if a read fails or the measuring clock goes back.
 fn measure(
     now: impl Fn() -> Option<u64>,
     vdso: impl Fn() -> bool,
@@ -116,11 +117,12 @@ fn measure(
 
 /// Returns what the times show.
 ///
-/// Each time contains a read of the clock that measures, which usually goes through the vDSO as
-/// well. If a read through the vDSO takes 20 ns and a system call 200 ns, 40 ns are compared with
-/// 220 ns. At the limit, a read of 30 ns is two thirds of a system call of 45 ns, and 60 ns are
-/// compared with 75 ns: a quarter more. The cost of the clock's own read is not estimated, because
-/// if both reads enter the kernel, both times are equally long.
+/// Each time includes a read of the measuring clock, which usually goes through the vDSO as well.
+/// If a read through the vDSO takes 20 ns and a system call 200 ns, 40 ns are compared with 220 ns.
+/// At the limit, a read of 30 ns is two thirds of a system call of 45 ns, and 60 ns are compared
+/// with 75 ns, which is a quarter more. The cost of the measuring clock's own read is not
+/// subtracted. It need not be, because if both reads enter the kernel, both times are equally long
+/// with or without it.
 fn verdict(tries: &[Try; TRIES]) -> ReadCost {
     // An interrupt only adds time, so the shortest of all tries counts.
     let mut kernel = u64::MAX;
@@ -144,8 +146,9 @@ fn verdict(tries: &[Try; TRIES]) -> ReadCost {
     ReadCost::Unknown
 }
 
-/// Returns the unit of the clock that measured, which can be longer than a read: the shortest
-/// difference of two times, or of a time and 0. All are multiples of the unit.
+/// Returns the unit in which the measuring clock advances, which can be longer than a read takes.
+/// All times are multiples of it, so it is estimated as the smallest difference between two times,
+/// or between a time and 0.
 fn unit(tries: &[Try; TRIES]) -> Option<u64> {
     let mut unit = None;
     for a in tries {

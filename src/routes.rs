@@ -26,16 +26,17 @@ use crate::elf::Image;
 pub enum Route {
     /// A function of the vDSO.
     ///
-    /// This does not prove that a read stays in user space. The function itself makes the system
-    /// call for a clock or a clock source that it cannot read.
+    /// This does not prove that a read stays in user space. For a clock or a clock source that it
+    /// cannot read, the function makes the system call itself.
     #[non_exhaustive]
     Vdso {
         /// The symbol's name.
         symbol: &'static str,
         /// The symbol's version; `None` in an image without versions.
         version: Option<&'static str>,
-        /// The address of its code. On arm, bit 0 is set for Thumb code. It is a number, because a
-        /// pointer is not `Send`, and `Routes::of_image` gives addresses of another process.
+        /// The address of its code. On arm, bit 0 is set for Thumb code. It is a number and not a
+        /// pointer, because a pointer is not `Send`, and because `Routes::of_image` returns
+        /// addresses that do not belong to this process.
         address: usize,
     },
     /// A system call.
@@ -46,9 +47,10 @@ pub enum Route {
         /// Why the vDSO does not answer.
         reason: FallbackReason,
     },
-    /// A function of libc, on a Linux architecture without a table in this crate.
+    /// A function of libc, on Linux where this crate does not call the vDSO ([`ARCH`](crate::ARCH)
+    /// is `None`).
     Libc,
-    /// The clock of Rust's standard library, on another system than Linux.
+    /// The clock of Rust's standard library, on a system other than Linux.
     Std,
 }
 
@@ -72,8 +74,9 @@ impl Routes {
     /// Returns the routes of a process whose kernel maps this image.
     ///
     /// It is `None` if the crate calls libc in such a process: on an architecture without a table
-    /// and on big-endian powerpc64. The addresses are the values of the symbols. A program for
-    /// Android uses 32-bit symbols only, as on 32-bit Android.
+    /// and on big-endian powerpc64. The addresses are the values of the symbols. In a program that
+    /// is built for Android, the routes of a 32-bit image name only symbols with 32-bit times,
+    /// because 32-bit programs on Android use no others.
     ///
     /// # Examples
     ///
@@ -86,7 +89,7 @@ impl Routes {
     #[must_use]
     pub fn of_image(image: &Image<'_>) -> Option<Self> {
         let abi = ALL.iter().find(|abi| is_called(abi, image))?;
-        // Where the image would lie if the symbols' values were their addresses.
+        // The address at which the image would lie if the symbols' values were their addresses.
         let base = image.origin() as usize;
         let outcomes = decide(abi, image, base);
         Some(Self::new(abi, outcomes, image.has_versions()))
@@ -105,7 +108,7 @@ impl Routes {
         .into_iter()
     }
 
-    /// Creates the same route for each function.
+    /// Creates routes that are the same for each function.
     #[cfg(any(vdso_time_libc_fallback, not(vdso_time_linux)))]
     pub(crate) const fn all(route: Route) -> Self {
         Self {
@@ -117,8 +120,8 @@ impl Routes {
         }
     }
 
-    /// Creates the routes of these outcomes. If the image has versions, its symbols have the
-    /// table's.
+    /// Creates the routes from the outcomes for the five functions. If the image has versions, the
+    /// symbols that were found have the version that the table names.
     pub(crate) fn new(abi: &Abi, outcomes: [Outcome; 5], has_versions: bool) -> Self {
         let route = |entry: &Entry, outcome: Outcome| match outcome {
             Ok(Choice { candidate, address }) => {

@@ -1,4 +1,4 @@
-//! The types of the tables.
+//! The types of the architectures' tables.
 
 /// `EI_CLASS` of a 32-bit image.
 pub(crate) const ELFCLASS32: u8 = 1;
@@ -14,15 +14,15 @@ pub struct Abi {
     pub machine: u16,
     /// `EI_CLASS` of its vDSO images: 1 is `ELFCLASS32`, 2 is `ELFCLASS64`.
     pub class: u8,
-    /// The version of its vDSO's symbols, except of `kernel_entry`.
+    /// The version of its vDSO's symbols. The symbol in `kernel_entry` has its own.
     pub version: &'static str,
-    /// `time(2)`. Where no symbol or system call has its shape, `clock_gettime` answers.
+    /// What answers `time(2)`. If no symbol or system call has its shape, `clock_gettime` answers.
     pub time: Entry,
     pub gettimeofday: Entry,
     pub clock_gettime: Entry,
     pub clock_getres: Entry,
     pub getcpu: Entry,
-    /// The symbol of the function that enters the kernel, and the symbol's version.
+    /// The name and the version of the symbol whose code enters the kernel, which only i386 has.
     pub kernel_entry: Option<(&'static str, &'static str)>,
     /// The system calls that find and probe the image.
     pub discovery: Discovery,
@@ -56,9 +56,9 @@ pub struct Syscall {
     pub shape: Shape,
 }
 
-/// The numbers of the system calls that find and probe the image: prctl(2) for `PR_GET_AUXV`, the
-/// next three for /proc/self/auxv, and `rt_sigprocmask(2)`, which answers `EFAULT` for a page that
-/// cannot be read.
+/// The numbers of the system calls that find and probe the image: prctl(2) for `PR_GET_AUXV`;
+/// openat(2), read(2) and close(2) for /proc/self/auxv; and `rt_sigprocmask(2)`, which returns
+/// `EFAULT` for a page that cannot be read.
 #[derive(Debug)]
 pub struct Discovery {
     pub prctl: u32,
@@ -70,8 +70,8 @@ pub struct Discovery {
 
 /// A C signature.
 ///
-/// A call of another shape can answer a function: `clock_gettime` for `CLOCK_REALTIME` answers
-/// `gettimeofday()`, and `clock_gettime` for `CLOCK_REALTIME_COARSE` answers `time()`.
+/// A function can also be answered by a call of another shape: `clock_gettime` for `CLOCK_REALTIME`
+/// answers `gettimeofday()`, and `clock_gettime` for `CLOCK_REALTIME_COARSE` answers `time()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shape {
@@ -90,7 +90,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// Returns whether the seconds end in January 2038.
+    /// Returns whether the seconds have 32 bits, and so overflow in January 2038.
     #[must_use]
     pub const fn is_time32(self) -> bool {
         matches!(self, Self::Timespec32 | Self::Timeval32)
@@ -120,7 +120,7 @@ impl Abi {
     }
 }
 
-/// Makes the row of a function with one size of time.
+/// Creates the entry of a function that has no 32-bit variants.
 pub(crate) const fn entry(candidates: &'static [Candidate], syscalls: &'static [Syscall]) -> Entry {
     Entry {
         candidates,
@@ -128,15 +128,16 @@ pub(crate) const fn entry(candidates: &'static [Candidate], syscalls: &'static [
     }
 }
 
-/// Makes the row of a function of a 32-bit architecture. In both lists, the row with 64-bit times
-/// comes first, then those whose seconds end in January 2038.
+/// Creates the entry of a function of a 32-bit architecture. In both lists, the variant with 64-bit
+/// times comes first, followed by those whose seconds overflow in January 2038.
 ///
-/// Android has no row with 64-bit times. Its seccomp filter kills a process for a system call that
-/// its libc does not make, and on 32-bit Android before 11 that is every 64-bit call (bionic,
-/// libc/seccomp). The 64-bit symbols make such a call as well, for a clock that they cannot read.
-/// We tried the 64-bit rows after the others there, so that times after January 2038 work. That
-/// took two passes over every list, in five functions, so such a program gets `EOVERFLOW` instead.
-/// The cfg also selects these tables in tests on Linux.
+/// On Android, the 64-bit variants are left out. Android's seccomp filter kills a process for a
+/// system call that its libc does not make, and on 32-bit Android before 11 that is every 64-bit
+/// call (bionic, libc/seccomp). The 64-bit symbols make such a call as well, for a clock that they
+/// cannot read. We tried to keep the 64-bit variants there, after the others, so that times after
+/// January 2038 work. That took two passes over every list, in each of the five functions. So we
+/// left them out, and after January 2038 a program on Android gets `EOVERFLOW`. The cfg
+/// `vdso_time_android_order` selects the same tables in tests on Linux.
 pub(crate) const fn entry32(
     candidates: &'static [Candidate],
     syscalls: &'static [Syscall],
@@ -163,7 +164,7 @@ impl Entry {
     }
 }
 
-/// Makes the row of a symbol that can be called in every state of the image.
+/// Creates the candidate for a symbol that can be called in every state of the image.
 pub(crate) const fn symbol(name: &'static str, shape: Shape) -> Candidate {
     Candidate {
         name,
@@ -182,7 +183,7 @@ impl Candidate {
     }
 }
 
-/// Makes the row of a system call.
+/// Describes a system call.
 pub(crate) const fn call(number: u32, shape: Shape) -> Syscall {
     Syscall { number, shape }
 }

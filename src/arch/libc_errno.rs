@@ -5,8 +5,8 @@ use libc::__errno as location;
 #[cfg(target_os = "linux")]
 use libc::__errno_location as location;
 
-/// Returns the result of `call`, and the error number that it stored in this thread's `errno`.
-/// Restores `errno`.
+/// Calls `call`, and restores this thread's `errno`. Returns the result, and the value that `call`
+/// left in `errno`.
 pub(crate) fn preserved<T>(call: impl FnOnce() -> T) -> (T, i32) {
     // SAFETY: libc's function has no precondition.
     let errno = unsafe { location() };

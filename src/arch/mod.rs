@@ -1,7 +1,8 @@
 //! The differences between the architectures.
 //!
 //! The tables are data, so a build for any host contains the tables of all architectures. `native`
-//! makes the system call, in assembly, for the architecture of this build only.
+//! makes system calls, on most architectures in assembly, and contains code only for the
+//! architecture of this build.
 
 #![allow(unsafe_code, reason = "the system call is assembly")]
 #![allow(missing_docs, reason = "not part of the API")]
@@ -33,7 +34,7 @@ pub const ALL: &[&Abi] = &[
 ];
 
 /// The table of the architecture that this build is for. `None` if the calls go through libc, and
-/// on other systems.
+/// on systems other than Linux.
 #[cfg(not(vdso_time_libc_fallback))]
 pub const NATIVE: Option<&Abi> = Some(&native::ABI);
 #[cfg(vdso_time_libc_fallback)]
@@ -41,8 +42,9 @@ pub const NATIVE: Option<&Abi> = None;
 
 /// The architecture whose vDSO this build calls, spelled as in `target_arch`.
 ///
-/// It is `None` on other systems, and where every call goes through libc: on other architectures of
-/// Linux, big-endian powerpc64, x32, ILP32 and Miri.
+/// It is `None` on systems other than Linux, and where every call goes through libc: on all other
+/// architectures, with the x32 and ILP32 ABIs, on big-endian powerpc64, in Miri, and in programs
+/// that are built with LLVM's CFI.
 pub const ARCH: Option<&str> = match NATIVE {
     Some(abi) => Some(abi.name),
     None => None,

@@ -1,6 +1,6 @@
 // The architectures whose vDSO this crate calls. `build.rs` includes this file.
 
-/// The `target_arch`, the `target_pointer_width` and a target of every architecture, in the order
+/// The `target_arch`, the `target_pointer_width` and one target of every architecture, in the order
 /// of `ALL`.
 pub const TARGETS: &[[&str; 3]] = &[
     ["x86", "32", "i686-unknown-linux-gnu"],

@@ -1,8 +1,9 @@
 //! The common part of `Instant` and `SystemTime`: a macro, because they share no trait.
 //!
-//! `now` and `try_now` are not part of it, and no macro defines the four traits. In an error, rustc
-//! shows a function that a macro made together with the macro and each invocation around it, 25
-//! lines for `Instant::now`, and prints its path as `clocks::common::<impl Instant>::now`.
+//! The macro does not define `now` and `try_now`, and no macro defines the four traits of clocks.
+//! If an error concerns a function that a macro defines, rustc also shows the macro and each
+//! invocation around it, which took 25 lines for `Instant::now`. It also prints the path of the
+//! function as `clocks::common::<impl Instant>::now`.
 
 use core::any::type_name;
 
@@ -11,20 +12,21 @@ use crate::errno::Errno;
 /// Implements what the times of all clocks need: arithmetic, conversions, and the traits of std's
 /// types.
 ///
-/// The type has the fields `time` and `clock`. The type of `time` has methods with the same names
-/// as the methods here that call them.
+/// The type must have the fields `time` and `clock`. The methods defined here call methods of the
+/// same names on `time`.
 macro_rules! time_of_a_clock {
     ($Time:ident of $Inner:ident, $Nanos:ident, $Scale:ident, $clock:literal) => {
         impl $Time {
             #[doc = concat!("Creates a time of `", $clock, "` from nanoseconds since its zero.")]
             ///
             /// [`from_clock_nanos`](Self::from_clock_nanos) does the same for any clock. There are
-            /// two functions because Rust does not use the default clock for inference: with one
-            /// of them, `let time = from_nanos(5)` would have to name the clock.
+            /// two functions because Rust does not use the default clock for inference: with a
+            /// generic `from_nanos`, `let time = from_nanos(5)` would have to name the clock.
             ///
             /// # Panics
             ///
-            /// If `from_clock_nanos` panics. Every number fits in an `Instant`.
+            /// If the time does not fit, as `from_clock_nanos` does. Every number fits in an
+            /// `Instant`.
             #[inline]
             #[must_use]
             #[track_caller]
@@ -34,12 +36,12 @@ macro_rules! time_of_a_clock {
 
             #[doc = concat!("Creates a time of `", $clock, "` from seconds and nanoseconds since its zero.")]
             ///
-            /// `try_from` does the same for any clock, if something else names the clock. This
-            /// function names it, because Rust does not use the default clock for inference.
+            /// `try_from` does the same for any clock, but only where something else names the
+            /// clock, because Rust does not use the default clock for inference.
             ///
             /// # Errors
             ///
-            /// As `try_from`.
+            /// The errors of `try_from`.
             #[inline]
             pub fn from_timespec(time: Timespec) -> Result<Self, Errno> {
                 time.try_into()
@@ -58,7 +60,7 @@ macro_rules! time_of_a_clock {
                 Self::new($Inner::from_kernel(time))
             }
 
-            /// Returns the time this much later, or `None` if it does not fit.
+            /// Returns the time `duration` later, or `None` if it does not fit.
             #[inline]
             #[must_use]
             pub const fn checked_add(&self, duration: Duration) -> Option<Self> {
@@ -68,7 +70,7 @@ macro_rules! time_of_a_clock {
                 }
             }
 
-            /// Returns the time this much earlier, or `None` if it does not fit.
+            /// Returns the time `duration` earlier, or `None` if it does not fit.
             #[inline]
             #[must_use]
             pub const fn checked_sub(&self, duration: Duration) -> Option<Self> {
@@ -78,9 +80,9 @@ macro_rules! time_of_a_clock {
                 }
             }
 
-            /// Returns the time this much later, or the latest time that fits.
+            /// Returns the time `duration` later, or the latest time that fits.
             ///
-            /// So a time-out of `Duration::MAX` is not a special case.
+            /// So a timeout of `Duration::MAX` is not a special case.
             #[inline]
             #[must_use]
             pub const fn saturating_add(&self, duration: Duration) -> Self {
@@ -90,7 +92,7 @@ macro_rules! time_of_a_clock {
                 }
             }
 
-            /// Returns the time this much earlier, or the earliest time that fits.
+            /// Returns the time `duration` earlier, or the earliest time that fits.
             #[inline]
             #[must_use]
             pub const fn saturating_sub(&self, duration: Duration) -> Self {
@@ -112,7 +114,7 @@ macro_rules! time_of_a_clock {
         /// Requires the feature `std`.
         #[cfg(feature = "std")]
         impl<C: SameScale<$Scale>> From<$Time<C>> for std::time::$Time {
-            #[doc = concat!("Converts a time of a clock on the scale of `", $clock, "`, as one of that clock.")]
+            #[doc = concat!("Converts a time of a clock on the scale of `", $clock, "`, as if it were one of that clock.")]
             #[track_caller]
             fn from(time: $Time<C>) -> Self {
                 <$Time>::from(time).into()
@@ -130,14 +132,16 @@ macro_rules! time_of_a_clock {
         impl<C> TryFrom<Timespec> for $Time<C> {
             type Error = Errno;
 
-            /// Converts seconds and nanoseconds since the clock's zero, such as a time of a file.
+            /// Converts seconds and nanoseconds since the clock's zero, such as a time stamp of a
+            /// file.
             ///
             /// Name the clock in the result's type, because a `Timespec` does not name it.
             ///
             /// # Errors
             ///
             /// - `EINVAL`: `tv_nsec` is not in `0..1_000_000_000`.
-            /// - `EOVERFLOW`: an `Instant` would be more than 292 years before or after the zero.
+            /// - `EOVERFLOW`: the time is more than 292 years before or after the zero, and so does
+            ///   not fit in an `Instant`. Every time fits in a `SystemTime`.
             #[inline]
             fn try_from(time: Timespec) -> Result<Self, Errno> {
                 $Inner::from_timespec(time).map(Self::new)
@@ -146,7 +150,8 @@ macro_rules! time_of_a_clock {
 
         operators!([C] $Time<C>, "instant");
 
-        // Not derived, because a derive would require that `C` has each trait as well.
+        // These traits are not derived, because a derive would require that `C` implements each of
+        // them as well.
 
         impl<C> Clone for $Time<C> {
             #[inline]
@@ -200,7 +205,7 @@ macro_rules! time_of_a_clock {
 
 pub(super) use time_of_a_clock;
 
-/// Panics in `now` of clock `C`.
+/// Panics because `now` cannot read clock `C`.
 #[cold]
 #[inline(never)]
 #[track_caller]

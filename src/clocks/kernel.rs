@@ -20,10 +20,10 @@ use crate::types::ClockId;
 
 /// Defines clocks and, on targets that can read a clock, their reads.
 ///
-/// Each clock is a struct of its own. The arguments name the trait of its type, the trait of its
-/// value, the type of its times, and its id. The reads are defined beside the struct and not
-/// through another macro, because rustc prints their path, and each macro on the way, in the errors
-/// of a user's program.
+/// Each clock is a struct. The arguments name the trait that its type implements, the trait that
+/// its value implements, the type of its times, and its id. The reads are defined beside the struct
+/// and not by another macro, because rustc prints their path and each macro on the way to them in
+/// the errors of a user's program.
 macro_rules! clocks {
     ($(
         $(#[$attribute:meta])*
@@ -86,7 +86,7 @@ clocks! {
     pub struct Monotonic: MonotonicClock, InstantSource, Instant = MONOTONIC;
 
     /// `CLOCK_MONOTONIC_COARSE`: `CLOCK_MONOTONIC` at the last timer tick, usually at most 10 ms
-    /// ago. A read uses no counter.
+    /// ago. A read does not need the CPU's counter.
     ///
     /// Its times convert `into` an [`Instant`](crate::Instant).
     pub struct MonotonicCoarse: MonotonicClock, InstantSource, Instant = MONOTONIC_COARSE;
@@ -96,10 +96,10 @@ clocks! {
     pub struct Realtime: WallClock, SystemTimeSource, SystemTime = REALTIME;
 
     /// `CLOCK_REALTIME_COARSE`: `CLOCK_REALTIME` at the last timer tick, usually at most 10 ms ago.
-    /// A read uses no counter.
+    /// A read does not need the CPU's counter.
     ///
-    /// Its times convert `into` a [`SystemTime`](crate::SystemTime) and std's, and so into the
-    /// types of chrono, jiff and time:
+    /// Its times convert `into` a [`SystemTime`](crate::SystemTime) and into std's type, and so
+    /// into the types of chrono, jiff and time:
     ///
     /// ```
     /// # #[cfg(feature = "std")] {
@@ -115,20 +115,20 @@ clocks! {
 
 #[cfg(vdso_time_linux)]
 clocks! {
-    /// `CLOCK_MONOTONIC_RAW`: the hardware's own rate, not slewed. It stops while the system is
-    /// suspended.
+    /// `CLOCK_MONOTONIC_RAW`: advances at the hardware's own rate, which NTP does not slew. It
+    /// stops while the system is suspended.
     pub struct MonotonicRaw: MonotonicClock, InstantSource, Instant = MONOTONIC_RAW;
 
     /// `CLOCK_BOOTTIME`: like `CLOCK_MONOTONIC`, but it also counts while the system is suspended.
     pub struct Boottime: MonotonicClock, InstantSource, Instant = BOOTTIME;
 
-    /// `CLOCK_PROCESS_CPUTIME_ID`: the CPU time that all threads of this process used.
+    /// `CLOCK_PROCESS_CPUTIME_ID`: the CPU time that all threads of this process have used.
     ///
-    /// A read is a system call. A forked child begins at 0, so its parent's times are in its
-    /// future.
+    /// A read is a system call. In a forked child the clock begins at 0, so times from its parent
+    /// are in the child's future.
     pub struct ProcessCpuTime: MonotonicClock, InstantSource, Instant = PROCESS_CPUTIME;
 
-    /// `CLOCK_THREAD_CPUTIME_ID`: the CPU time that the calling thread used.
+    /// `CLOCK_THREAD_CPUTIME_ID`: the CPU time that the calling thread has used.
     ///
     /// A read is a system call. Each thread has its own clock, so a time has no meaning in another
     /// thread. Therefore neither the clock nor its times are [`Send`] or [`Sync`]:
@@ -156,7 +156,7 @@ clocks! {
 
     /// `CLOCK_TAI`: International Atomic Time, which counts leap seconds.
     ///
-    /// It is the same as `CLOCK_REALTIME` until NTP sets its offset. It can step.
+    /// It equals `CLOCK_REALTIME` until NTP sets its offset. It can step.
     pub struct Tai: WallClock, SystemTimeSource, SystemTime = TAI;
 }
 

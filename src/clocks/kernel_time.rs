@@ -13,7 +13,7 @@ impl KernelTime {
     pub(super) const MIN: Self = Self(i64::MIN);
     pub(super) const MAX: Self = Self(i64::MAX);
 
-    /// Creates a time from the kernel's answer, which fits.
+    /// Creates a time from the kernel's answer, which always fits.
     #[inline]
     pub(super) const fn from_kernel(time: Timespec) -> Self {
         Self(time.ktime())
@@ -32,7 +32,8 @@ impl KernelTime {
         Timespec::from_nanos(self.0)
     }
 
-    // Sums of 128 bits need no `nanos`, but `+` of a constant took 15 instructions instead of 9.
+    // Sums of 128 bits would not need `nanos`, but with them `+` with a constant took 15
+    // instructions instead of 9.
 
     #[inline]
     pub(super) const fn checked_add(self, duration: Duration) -> Option<Self> {

@@ -6,7 +6,7 @@
 //! `Instant::now` and `SystemTime::UNIX_EPOCH` exist for the default clock only. Rust does not use
 //! a default type parameter for inference, so `Instant::now()` compiles only if one clock has it.
 //! Other clocks have `now` on their own type: `Boottime::now()`. For the same reason `from_nanos`
-//! is a function of the default clock, and `from_clock_nanos` is a function of any clock.
+//! exists for the default clock only, and `from_clock_nanos` for any clock.
 
 #![forbid(unsafe_code)]
 

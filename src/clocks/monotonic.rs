@@ -18,12 +18,12 @@ use crate::types::{Timespec, operators};
 /// A time of a clock that never goes back, by default [`Monotonic`].
 ///
 /// It has the methods of `std::time::Instant`, with the same receivers. It takes 8 bytes: a count
-/// of nanoseconds, as in the kernel (`ktime_t`). So it ends 292 years before and after the clock's
-/// zero, and `+` and `-` panic beyond that.
+/// of nanoseconds, as in the kernel (`ktime_t`). So its range is 292 years before and after the
+/// clock's zero, and `+` and `-` panic beyond that.
 ///
-/// The feature `std` converts it to std's type, for a function that takes a deadline:
-/// `std::time::Instant::from(instant)`. `Instant::try_from` converts back. tokio's type is made
-/// from std's: `tokio::time::Instant::from_std(instant.into())`.
+/// With the feature `std`, `std::time::Instant::from(instant)` converts it to std's type, for a
+/// function that takes a deadline, and `Instant::try_from` converts back. tokio converts from std's
+/// type: `tokio::time::Instant::from_std(instant.into())`.
 ///
 /// # Examples
 ///
@@ -41,8 +41,8 @@ use crate::types::{Timespec, operators};
 /// # Ok::<(), vdso_time::Errno>(())
 /// ```
 ///
-/// A [`Duration`] gives the seconds as a floating-point number. This also works for the time since
-/// the clock's zero:
+/// [`Duration::as_secs_f64`] returns seconds as a floating-point number. This also works for the
+/// time since the clock's zero:
 ///
 /// ```
 /// use vdso_time::Instant;
@@ -51,7 +51,7 @@ use crate::types::{Timespec, operators};
 /// println!("up {uptime:.1} s");
 /// ```
 ///
-/// To read another clock, call `now()` of its type, and in generic code of the type parameter:
+/// To read another clock, call `now()` on its type or, in generic code, on the type parameter:
 /// `C::now()`. `Instant::<Boottime>::now()` does not exist:
 ///
 /// ```
@@ -90,7 +90,7 @@ pub struct Instant<C = Monotonic> {
 impl Instant {
     /// Returns the time of `CLOCK_MONOTONIC`.
     ///
-    /// Other clocks have this function themselves: `Boottime::now()`, `C::now()`.
+    /// For other clocks, call the function of the clock's type: `Boottime::now()`, `C::now()`.
     ///
     /// # Panics
     ///
@@ -173,7 +173,8 @@ impl<C: MonotonicClock> Instant<C> {
 impl<C> Instant<C> {
     /// The clock's zero. The other argument of a method or operator determines the clock.
     ///
-    /// The zero of `CLOCK_MONOTONIC` is boot; where std's clocks answer, it is the first read.
+    /// The zero of `CLOCK_MONOTONIC` is the system's boot. Where std's clocks answer, it is the
+    /// first read in the process.
     ///
     /// # Examples
     ///
@@ -191,7 +192,7 @@ impl<C> Instant<C> {
     ///
     /// # Examples
     ///
-    /// A clock of your own makes its times with it:
+    /// A clock of your own creates its times with this function:
     ///
     /// ```
     /// use vdso_time::{Errno, Instant, MonotonicClock};
@@ -200,7 +201,7 @@ impl<C> Instant<C> {
     ///
     /// impl MonotonicClock for Timer {
     ///     fn try_now() -> Result<Instant<Self>, Errno> {
-    ///         let micros = 7; // a register of the hardware, say
+    ///         let micros = 7; // for example, a hardware register
     ///         Ok(Instant::from_clock_nanos(micros * 1000))
     ///     }
     /// }
@@ -264,8 +265,9 @@ impl<C> Sub for Instant<C> {
 
 /// A clock that never goes back: its times are [`Instant`]s.
 ///
-/// No read is earlier than one that happened before it, in any thread. A clock whose name contains
-/// `Unordered`, as in vdso-time-counter, promises this only within a thread.
+/// No read returns an earlier time than a read that happened before it, even in another thread. A
+/// clock whose name contains `Unordered`, as in vdso-time-counter, promises this only within a
+/// thread.
 ///
 /// The kernel's clocks of this kind are [`Monotonic`], [`MonotonicCoarse`](crate::MonotonicCoarse)
 /// and, on Linux, `MonotonicRaw`, `Boottime`, `ProcessCpuTime` and `ThreadCpuTime`. They have the
@@ -302,10 +304,11 @@ impl<C> Sub for Instant<C> {
 /// ```
 ///
 /// The functions have no `self`, because a clock is a type. So a struct that is generic over a
-/// clock needs no field for it. But a `dyn MonotonicClock` is not possible (E0038), and all tests
-/// of a process share the time of such a clock. For a clock that is chosen when the program runs,
-/// and for a mock of which each test has its own, use [`InstantSource`](crate::InstantSource),
-/// which is a trait of values. Both traits can be imported together, even if a clock of your own
+/// clock needs no field for it. But a `dyn MonotonicClock` is not possible (E0038), and a mock must
+/// keep its time in a static variable, which all tests share, or in a thread-local one, which the
+/// other threads of a test do not see. For a clock that is chosen when the program runs, and for a
+/// mock of which each test has its own, use [`InstantSource`](crate::InstantSource), whose
+/// functions take `&self`. Both traits can be imported together, even if a clock of your own
 /// implements only one of them:
 ///
 /// ```

@@ -1,19 +1,20 @@
 //! [`SameScale`]: the clocks whose times convert to times of another clock.
 
 /// A clock whose times are on the scale of clock `S`, which means that the same number is the same
-/// moment.
+/// moment on both clocks.
 ///
-/// Times of two clocks cannot be compared or subtracted, even on one scale, because one of the
-/// clocks can be behind the other: a coarse clock by a timer tick. But they convert. The times of a
-/// clock that is `SameScale<Monotonic>` convert `into` an [`Instant`], and with the feature `std`
-/// into [`std::time::Instant`]. The times of a clock that is `SameScale<Realtime>` convert into the
-/// two types called `SystemTime`.
+/// Times of two clocks cannot be compared or subtracted, even if both clocks are on one scale,
+/// because one of them can be behind the other: a coarse clock is behind by up to a timer tick. But
+/// the times convert. The times of a clock that is `SameScale<Monotonic>` convert `into` an
+/// [`Instant`], and with the feature `std` into [`std::time::Instant`]. The times of a clock that
+/// is `SameScale<Realtime>` convert into the two types called `SystemTime`.
 ///
 /// [`MonotonicCoarse`], [`RealtimeCoarse`] and the clocks of the package `vdso-time-counter` are on
 /// these scales. `Boottime`, `MonotonicRaw` and `Tai` are not.
 ///
 /// Implement it for a clock of your own only if a number means the same moment on both clocks. The
-/// compiler cannot check this promise, and no conversion looks at the clocks.
+/// compiler cannot check this promise, and the conversions do not check it either: they copy the
+/// number.
 ///
 /// [`Instant`]: crate::Instant
 /// [`MonotonicCoarse`]: crate::MonotonicCoarse
@@ -25,7 +26,7 @@
 /// ```
 /// use vdso_time::{Errno, Instant, Monotonic, MonotonicClock, MonotonicCoarse, SameScale};
 ///
-/// /// The time at the last turn of an event loop, say.
+/// /// For example, the time at the last turn of an event loop.
 /// struct Turn;
 ///
 /// impl MonotonicClock for Turn {

@@ -9,7 +9,7 @@ use super::monotonic::Instant;
 use super::wall::SystemTime;
 use crate::errno::Errno;
 
-/// A clock that is a value, and gives times of clock `S`.
+/// A clock that is a value, and returns times of clock `S`.
 ///
 /// A [`MonotonicClock`] is a type, which a program chooses when it is compiled. An `InstantSource`
 /// is a value, which a program chooses when it runs: it can be a `dyn InstantSource`, and each test
@@ -24,8 +24,9 @@ use crate::errno::Errno;
 ///
 /// # Examples
 ///
-/// In this example `S` is a type of the program, `AppTime`. It does not implement `MonotonicClock`,
-/// so `elapsed()`, which would read the kernel's clock and not the mock, does not compile:
+/// In this example `S` is `AppTime`, a type of the program. It does not implement `MonotonicClock`,
+/// so `elapsed()` does not compile. That is intended, because `elapsed()` reads the clock that a
+/// type names, and not the mock:
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -77,7 +78,7 @@ use crate::errno::Errno;
 /// # use vdso_time::{Duration, Instant};
 /// # struct AppTime;
 /// fn age(start: Instant<AppTime>) -> Duration {
-///     start.elapsed() // of which clock? clock.now() - start
+///     start.elapsed() // of which clock? use clock.now() - start
 /// }
 /// ```
 pub trait InstantSource<S = Monotonic> {
@@ -104,7 +105,7 @@ pub trait InstantSource<S = Monotonic> {
     }
 }
 
-/// A clock that is a value, and gives times of the wall clock `S`.
+/// A clock that is a value, and returns times of the wall clock `S`.
 ///
 /// It is to [`WallClock`](crate::WallClock) what [`InstantSource`] is to
 /// [`MonotonicClock`](crate::MonotonicClock).
@@ -153,9 +154,10 @@ pub trait SystemTimeSource<S = Realtime> {
     }
 }
 
-// The sources are a list and not `impl<C: MonotonicClock> InstantSource<C> for C`. With that
-// implementation, `Turn::now()` of a user's own clock was ambiguous (E0034) as soon as both traits
-// were imported, and an implementation for a reference to a mock was a conflict (E0119).
+// Each clock implements its trait for values separately. We tried one implementation for all of
+// them, `impl<C: MonotonicClock> InstantSource<C> for C`. With it, `Turn::now()` of a user's own
+// clock was ambiguous (E0034) as soon as both traits were imported, and an implementation for a
+// reference to a mock was a conflict (E0119).
 
 /// Implements the trait for a pointer to a source.
 macro_rules! pointers {

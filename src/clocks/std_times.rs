@@ -1,8 +1,9 @@
 //! Conversions between [`Instant`], [`SystemTime`] and std's types of the same names.
 //!
 //! std's `Instant` is a time of `CLOCK_MONOTONIC` as well (see "Underlying System calls" in its
-//! documentation), but it is opaque. So the first conversion reads both clocks one right after the
-//! other and keeps the pair. Each conversion adds a difference to one of the two times.
+//! documentation), but it does not reveal its number. So the first conversion reads both clocks,
+//! one right after the other, and keeps the pair of times. Each conversion computes how far its
+//! argument is from one of the two times, and adds this to the other one.
 
 use core::time::Duration;
 use std::sync::OnceLock;
@@ -23,8 +24,8 @@ struct Moment {
 /// Stays valid in a forked child, because both clocks advance equally.
 static MOMENT: OnceLock<Moment> = OnceLock::new();
 
-/// The number of reads. The shortest one counts, because a signal or another thread can delay a
-/// read.
+/// The number of attempts to read both clocks. The fastest one counts, because a signal or another
+/// thread can delay a read.
 const READS: usize = 16;
 
 impl Moment {
@@ -66,10 +67,10 @@ impl From<Instant> for StdInstant {
     /// conversion took to read both clocks in the fastest of 16 attempts. That is usually tens of
     /// nanoseconds, but microseconds were seen when other threads kept the machine busy. Order and
     /// differences are exact, and converting back gives the same time. The result is meaningless if
-    /// a library replaces std's clock (libfaketime).
+    /// a library such as libfaketime replaces the clock that std reads.
     ///
-    /// On Linux std's type holds every time. On Windows it cannot hold a time before boot. The
-    /// result is then the moment of the first conversion, which has passed as well.
+    /// On Linux, std's type can hold every time. On Windows, it cannot hold a time before boot. The
+    /// result is then the moment of the first conversion, which is in the past as well.
     ///
     /// The first conversion takes a lock. Do not make it in a signal handler or in the forked child
     /// of a program with threads.
@@ -106,7 +107,7 @@ impl TryFrom<StdInstant> for Instant {
 
     /// Converts a time of std's clock.
     ///
-    /// It is as accurate as the other direction, `std::time::Instant::from`.
+    /// The result is as accurate as in the other direction, `std::time::Instant::from`.
     ///
     /// # Errors
     ///
@@ -114,7 +115,7 @@ impl TryFrom<StdInstant> for Instant {
     ///
     /// # Panics
     ///
-    /// As the other direction.
+    /// If the clock cannot be read at the first conversion.
     #[track_caller]
     fn try_from(time: StdInstant) -> Result<Self, Errno> {
         let moment = Moment::get();
@@ -135,7 +136,7 @@ impl From<SystemTime> for StdSystemTime {
     /// # Panics
     ///
     /// Never on Linux and other Unix systems. On other systems, if std's type cannot hold the time:
-    /// on Windows before 1601 and after the year 30,000, on WASI before 1970.
+    /// on Windows a time before 1601 or after the year 30,000, on WASI a time before 1970.
     fn from(time: SystemTime) -> Self {
         let seconds = Duration::from_secs(time.as_secs().unsigned_abs());
         let second = if time.as_secs() < 0 {
@@ -149,7 +150,7 @@ impl From<SystemTime> for StdSystemTime {
 
 /// Requires the feature `std`.
 impl From<StdSystemTime> for SystemTime {
-    /// Converts a time, such as a file's.
+    /// Converts a time, such as the modification time of a file.
     ///
     /// # Panics
     ///

@@ -25,7 +25,7 @@ impl UnixTime {
         }
     }
 
-    /// Creates a time from units, `per_second` in a second. It always fits.
+    /// Creates a time from a number of units, of which a second has `per_second`. It always fits.
     #[inline]
     pub(super) const fn from_units(units: i64, per_second: u32) -> Self {
         let seconds = units.div_euclid(per_second as i64);
@@ -73,7 +73,8 @@ impl UnixTime {
     #[inline]
     pub(super) const fn since_earliest(self) -> Duration {
         let seconds = self.seconds.wrapping_sub(i64::MIN) as u64;
-        // The nanoseconds are below a second. The compiler sees that, so `new` has no panic.
+        // The nanoseconds are always below a second. The `%` shows this to the compiler, which then
+        // removes the panic of `new`.
         Duration::new(seconds, self.nanos.get() % 1_000_000_000)
     }
 
@@ -83,7 +84,8 @@ impl UnixTime {
         Self::new(seconds, duration.subsec_nanos())
     }
 
-    /// Returns the time in units, `per_second` in a second, rounded down and saturated.
+    /// Returns the time as a number of units, of which a second has `per_second`. The number is
+    /// rounded down, and saturates.
     #[inline]
     pub(super) const fn units(self, per_second: u32) -> i64 {
         let below = self.nanos.get() / (1_000_000_000 / per_second);

@@ -20,7 +20,8 @@ use crate::types::{Timespec, Timeval, operators};
 /// It has the methods, the range, the panics and the size of `std::time::SystemTime` on Linux:
 /// seconds in an `i64`, and nanoseconds.
 ///
-/// The feature `std` converts it from and to std's type, and so to the types of every date crate:
+/// With the feature `std`, it converts from and to std's type, and so to the types of every date
+/// crate:
 ///
 /// ```
 /// # #[cfg(feature = "std")] {
@@ -34,8 +35,8 @@ use crate::types::{Timespec, Timeval, operators};
 /// # }
 /// ```
 ///
-/// The crate has no feature for serde, because serde writes and reads std's type. Give the struct a
-/// field of type `std::time::SystemTime`, and convert `into` it.
+/// The crate has no feature for serde, because serde can already write and read std's type. Give
+/// your struct a field of type `std::time::SystemTime`, and convert `into` it.
 ///
 /// # Examples
 ///
@@ -63,14 +64,15 @@ pub struct SystemTime<C = Realtime> {
     clock: PhantomData<C>,
 }
 
-/// The zero of `CLOCK_REALTIME`, as [`SystemTime::UNIX_EPOCH`]: 1970-01-01 00:00:00 UTC.
+/// The zero of `CLOCK_REALTIME`, the same as [`SystemTime::UNIX_EPOCH`]: 1970-01-01 00:00:00 UTC.
 pub const UNIX_EPOCH: SystemTime = SystemTime::UNIX_EPOCH;
 
 #[cfg(vdso_time_clock)]
 impl SystemTime {
     /// Returns the time of `CLOCK_REALTIME`.
     ///
-    /// Other clocks have this function themselves: `RealtimeCoarse::now()`, `C::now()`.
+    /// For other clocks, call the function of the clock's type: `RealtimeCoarse::now()`,
+    /// `C::now()`.
     ///
     /// # Panics
     ///
@@ -101,7 +103,7 @@ time_of_a_clock!(SystemTime of UnixTime, i128, Realtime, "CLOCK_REALTIME");
 impl SystemTime {
     /// The zero of `CLOCK_REALTIME`: 1970-01-01 00:00:00 UTC.
     ///
-    /// [`EPOCH`](SystemTime::EPOCH) is the zero of any clock. Two constants are needed because Rust
+    /// [`EPOCH`](SystemTime::EPOCH) is the zero of any clock. There are two constants because Rust
     /// does not use the default clock for inference.
     pub const UNIX_EPOCH: Self = Self::EPOCH;
 
@@ -142,8 +144,8 @@ impl<C: WallClock> SystemTime<C> {
     ///
     /// # Errors
     ///
-    /// If this time is in the future, which happens if the clock was set back. The error says how
-    /// far.
+    /// If this time is in the future, which happens if the clock was set back.
+    /// [`SystemTimeError::duration`] is how far.
     ///
     /// # Panics
     ///
@@ -225,7 +227,8 @@ impl<C> SystemTime<C> {
         self.time.timespec().as_nanos()
     }
 
-    /// Returns the whole milliseconds after [`as_secs`](SystemTime::as_secs), below 1,000.
+    /// Returns the whole milliseconds that have passed since second
+    /// [`as_secs`](SystemTime::as_secs), below 1,000.
     ///
     /// # Examples
     ///
@@ -241,14 +244,16 @@ impl<C> SystemTime<C> {
         self.subsec_nanos() / 1_000_000
     }
 
-    /// Returns the whole microseconds after [`as_secs`](SystemTime::as_secs), below 1,000,000.
+    /// Returns the whole microseconds that have passed since second
+    /// [`as_secs`](SystemTime::as_secs), below 1,000,000.
     #[inline]
     #[must_use]
     pub const fn subsec_micros(self) -> u32 {
         self.subsec_nanos() / 1_000
     }
 
-    /// Returns the nanoseconds after [`as_secs`](SystemTime::as_secs), below 1,000,000,000.
+    /// Returns the nanoseconds that have passed since second [`as_secs`](SystemTime::as_secs),
+    /// below 1,000,000,000.
     #[inline]
     #[must_use]
     pub const fn subsec_nanos(self) -> u32 {
@@ -259,7 +264,7 @@ impl<C> SystemTime<C> {
     ///
     /// # Errors
     ///
-    /// If `earlier` is later. The error says by how much.
+    /// If `earlier` is later. [`SystemTimeError::duration`] is by how much.
     #[inline]
     pub const fn duration_since(&self, earlier: Self) -> Result<Duration, SystemTimeError> {
         let this = self.time.since_earliest();
@@ -285,7 +290,8 @@ impl TryFrom<Timeval> for SystemTime {
     }
 }
 
-/// The error of [`SystemTime::duration_since`]: the other time is later.
+/// The error of [`SystemTime::duration_since`] and [`SystemTime::elapsed`]: the other time is
+/// later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SystemTimeError(Duration);
 

@@ -2,8 +2,9 @@
 
 pub(crate) use crate::arch::table::aarch64::ABI;
 
-// It is not inlined. A system call may clear the SVE registers beyond the 128 bits that they share
-// with SIMD (Documentation/arch/arm64/sve.rst), as a function call may.
+// The function is not inlined, because a system call may clear the SVE registers beyond the 128
+// bits that they share with the SIMD registers (Documentation/arch/arm64/sve.rst). A function call
+// may clear them as well, so the callers do not rely on them.
 system_call!(#[inline(never)] (number, args, result) {
     "svc 0",
     in("x8") number,

@@ -5,19 +5,21 @@ pub(crate) use crate::arch::table::arm::ABI;
 unsafe extern "C" {
     /// Makes a system call.
     ///
-    /// A program may link several copies of this crate, so the symbol is weak, and defined once if
-    /// LTO joins copies. A version that changes the arguments must change the name.
+    /// A program may link several copies of this crate. So the symbol is weak, and the assembly
+    /// defines it only once if LTO joins several copies. A version of this crate that changes the
+    /// arguments must also change the name.
     fn vdso_time_enter(number: u32, args: *const [usize; 5]) -> isize;
 }
 
-// The number goes in r7, the frame pointer of Thumb code. The kernel delivers most signals right
-// after the `svc`, and a handler that unwinds from there finds the frame of a C caller through r7.
-// With inline assembly, r7 still held the number at that moment, and such a handler crashed. So
-// this is a function with its own unwind table.
+// The number of the system call goes in r7, which is also the frame pointer of Thumb code. The
+// kernel delivers most signals right after the `svc`, and a handler that unwinds from there finds
+// the frame of a C caller through r7. With inline assembly, r7 still held the number at that
+// moment, and such a handler crashed. So this is a function with its own unwind table.
 //
-// The function is ARM code in every program, because some compilers do not mark a text for both
-// modes as Thumb code. The mode lasts until the next function or, with LTO, the next crate's
-// assembly, where LLVM sets the mode again.
+// The function is ARM code even in a Thumb program. The same text could be assembled in either
+// mode, but in a Thumb program some compilers do not mark the result as Thumb code. `.arm` is in
+// effect until the next function or, with LTO, the next crate's assembly, because LLVM sets the
+// mode again there.
 core::arch::global_asm!(
     ".ifndef vdso_time_enter",
     ".pushsection .text.vdso_time_enter,\"ax\",%progbits",
@@ -43,7 +45,8 @@ core::arch::global_asm!(
 
 /// Enters the kernel. A result in `-4095..=-1` is a negated error number.
 ///
-/// It is not inlined: in another shared object the hidden symbol would be undefined.
+/// It is not inlined, because its caller may be in another shared object, in which the hidden
+/// symbol `vdso_time_enter` would be undefined.
 ///
 /// # Safety
 ///

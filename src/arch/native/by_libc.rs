@@ -1,9 +1,9 @@
-//! The system call through libc: on powerpc64, where inline assembly is not stable on Rust 1.85,
-//! and where every call goes through libc.
+//! System calls through libc: on powerpc64, because its inline assembly is not stable in Rust 1.85,
+//! and on targets where every call goes through libc.
 
 use crate::arch::libc_errno;
 
-/// The numbers of an architecture without a table.
+/// The numbers of these system calls on an architecture without a table.
 #[cfg(vdso_time_libc_fallback)]
 pub(crate) const DISCOVERY: &crate::arch::Discovery = &crate::arch::Discovery {
     prctl: libc::SYS_prctl as u32,

@@ -2,11 +2,12 @@
 
 use crate::errno::Errno;
 
-/// Defines the system call of an architecture from its assembly: the instruction, then the
-/// registers of the number, of the arguments and of the result, and those that the kernel changes.
+/// Defines the `syscall` function of an architecture from its assembly: the instruction, then the
+/// registers for the number, the arguments and the result, and the other registers that the kernel
+/// changes.
 #[allow(
     unused_macros,
-    reason = "some architectures have a function in assembly, and some libc's"
+    reason = "some architectures use global assembly or libc instead"
 )]
 macro_rules! system_call {
     ($(#[$inline:meta])* ($number:ident, $args:ident, $result:ident) { $($assembly:tt)+ }) => {
@@ -29,7 +30,7 @@ macro_rules! system_call {
 }
 
 // The architecture is chosen here and nowhere else. build.rs sets `vdso_time_libc_fallback` for an
-// architecture that has no file here, and where a program cannot call the vDSO.
+// architecture that has no file here, and for a program that cannot call the vDSO.
 #[cfg(all(target_arch = "aarch64", not(vdso_time_libc_fallback)))]
 mod aarch64;
 #[cfg(all(target_arch = "aarch64", not(vdso_time_libc_fallback)))]
@@ -96,7 +97,7 @@ pub(crate) const SIGSET_SIZE: usize = if cfg!(any(
 
 #[cfg(all(target_arch = "x86", not(vdso_time_libc_fallback)))]
 pub(crate) use imp::set_kernel_entry;
-/// Does nothing, which is sound for any address: only the vDSO of `x86` has such a function.
+/// Does nothing, because only the vDSO of `x86` has such a function. So any address is sound.
 #[cfg(not(all(target_arch = "x86", not(vdso_time_libc_fallback))))]
 pub(crate) unsafe fn set_kernel_entry(_address: usize) {}
 
@@ -104,12 +105,15 @@ pub(crate) unsafe fn set_kernel_entry(_address: usize) {}
 ///
 /// # Errors
 ///
-/// The kernel's: a result in `-4095..=-1`.
+/// The kernel's error, if the result is in `-4095..=-1`.
 ///
 /// # Safety
 ///
 /// The system call must be sound with these arguments.
-#[allow(clippy::inline_always, reason = "its arguments are registers then")]
+#[allow(
+    clippy::inline_always,
+    reason = "so that its arguments stay in registers"
+)]
 #[inline(always)]
 pub unsafe fn checked(number: u32, args: [usize; 5]) -> Result<usize, Errno> {
     // SAFETY: the caller promises that the call is sound.

@@ -2,8 +2,9 @@
 
 pub(crate) use crate::arch::table::riscv64::ABI;
 
-// It is not inlined. A system call clears the vector registers
-// (Documentation/arch/riscv/vector.rst), as a function call may.
+// The function is not inlined, because a system call clears the vector registers
+// (Documentation/arch/riscv/vector.rst). A function call may clear them as well, so the callers do
+// not rely on them.
 system_call!(#[inline(never)] (number, args, result) {
     "ecall",
     in("a7") number,

@@ -3,8 +3,8 @@
 //!
 //! Every x86 kernel accepts `int 0x80`, but in a virtual machine it costs 3 to 30 times as much.
 //! The vDSO's function (arch/x86/entry/vdso/vdso32/system_call.S) uses the fastest of `sysenter`,
-//! `syscall` and `int 0x80` that the CPU has. It takes the registers of `int 0x80` and changes only
-//! eax.
+//! `syscall` and `int 0x80` that the CPU has. Its arguments go in the same registers as those of
+//! `int 0x80`, and it changes only eax.
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -14,14 +14,16 @@ pub(crate) use crate::arch::table::x86::ABI;
 unsafe extern "C" {
     /// Makes a system call through the code at `entry`, or through `int 0x80` if `entry` is null.
     ///
-    /// A program may link several copies of this crate, so the symbol is weak, and defined once if
-    /// LTO joins copies. A version that changes the arguments must change the name.
+    /// A program may link several copies of this crate. So the symbol is weak, and the assembly
+    /// defines it only once if LTO joins several copies. A version of this crate that changes the
+    /// arguments must also change the name.
     fn vdso_time_enter(number: u32, args: *const [usize; 5], entry: *mut ()) -> isize;
 }
 
-// This is a function with its own unwind tables. The kernel delivers most signals right after the
-// entry, and their handlers may unwind. Inline assembly would have to push esi, which cannot be an
-// operand, and then unwinders would look for the return address at the wrong stack offset.
+// This is a function with its own unwind tables, because the kernel delivers most signals right
+// after the instruction that enters it, and their handlers may unwind. Inline assembly would have
+// to push esi, which cannot be an operand, and then unwinders would look for the return address at
+// the wrong stack offset.
 core::arch::global_asm!(
     ".ifndef vdso_time_enter",
     ".pushsection .text.vdso_time_enter,\"ax\",@progbits",
@@ -71,22 +73,24 @@ core::arch::global_asm!(
 
 /// The address of `__kernel_vsyscall`, or null until the vDSO has been found.
 ///
-/// Every access is `Relaxed`, because no other data is published with the address. Null is right at
-/// any time, and the kernel mapped the code before the process ran its first instruction.
+/// Every access is `Relaxed`, because no other data is published with the address. A thread that
+/// still sees null uses `int 0x80`, which works at any time, and the kernel mapped the code of
+/// `__kernel_vsyscall` before the process ran its first instruction.
 static ENTRY: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
-/// Makes later system calls through `__kernel_vsyscall`.
+/// Sets the address of `__kernel_vsyscall`, through which later system calls go.
 ///
 /// # Safety
 ///
-/// It must be the address of that function, for the life of the process.
+/// That function must be at the address for the life of the process.
 pub(crate) unsafe fn set_kernel_entry(address: usize) {
     ENTRY.store(ptr::with_exposed_provenance_mut(address), Ordering::Relaxed);
 }
 
 /// Enters the kernel. A result in `-4095..=-1` is a negated error number.
 ///
-/// It is not inlined: in another shared object the hidden symbol would be undefined.
+/// It is not inlined, because its caller may be in another shared object, in which the hidden
+/// symbol `vdso_time_enter` would be undefined.
 ///
 /// # Safety
 ///

@@ -1,10 +1,11 @@
 //! `arm`, EABI, in ARM and in Thumb mode.
 //!
 //! - Names and version: arch/arm/vdso/vdso.lds.S, and arch/arm64/kernel/vdso32/vdso.lds.S for
-//!   32-bit programs on arm64 kernels. `__vdso_clock_gettime64` and `__vdso_clock_getres` exist
-//!   since 5.5, `__vdso_clock_getres_time64` since 7.0. Since 7.3, kernels without
-//!   `CONFIG_COMPAT_32BIT_TIME` lack the 32-bit ones. Mainline has no time and no getcpu.
-//! - Numbers: arch/arm/tools/syscall.tbl. 403 and 406 exist since 5.1. The EABI has no time(2).
+//!   32-bit programs on arm64 kernels. Linux 5.5 added `__vdso_clock_gettime64` and
+//!   `__vdso_clock_getres`, and 7.0 added `__vdso_clock_getres_time64`. Since 7.3, kernels without
+//!   `CONFIG_COMPAT_32BIT_TIME` lack the 32-bit functions. Mainline kernels have neither time nor
+//!   getcpu.
+//! - Numbers: arch/arm/tools/syscall.tbl. Linux 5.1 added 403 and 406. The EABI has no time(2).
 
 use crate::arch::abi::Shape::{Getcpu, Timespec32, Timespec64, Timeval32};
 use crate::arch::abi::{
@@ -47,7 +48,8 @@ const GETRES: &[Candidate] = &[
     timer("__vdso_clock_getres", Timespec32),
 ];
 
-/// Makes the row of a symbol that needs the timer.
+/// Creates the candidate for a symbol whose function needs the timer, so that the kernel may blank
+/// its name.
 const fn timer(name: &'static str, shape: Shape) -> Candidate {
     symbol(name, shape).unless(Quirk::BlankedNames)
 }

@@ -2,9 +2,10 @@
 //! their function pointers are the addresses of descriptors (ELFv1).
 //!
 //! - Names and version: arch/powerpc/kernel/vdso/vdso64.lds.S. Both byte orders have the same.
-//! - Errors: a function returns a positive error number and sets CR0.SO (Documentation/ABI/stable/
-//!   vdso), which a C call does not return. Every result but 0 counts as an error, so the kernel is
-//!   asked. `__kernel_time` has no error (arch/powerpc/kernel/vdso/gettimeofday.S).
+//! - Errors: a function that fails returns a positive error number and sets the flag CR0.SO
+//!   (Documentation/ABI/stable/vdso). A C call does not return the flag, so every result but 0
+//!   counts as an error, after which the kernel is asked. `__kernel_time` cannot fail
+//!   (arch/powerpc/kernel/vdso/gettimeofday.S).
 //! - Numbers: arch/powerpc/kernel/syscalls/syscall.tbl.
 
 use crate::arch::abi::Shape::{Getcpu, Time64, Timespec64, Timeval64};

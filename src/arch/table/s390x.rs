@@ -1,7 +1,7 @@
 //! `s390x`.
 //!
-//! - Names and version: arch/s390/kernel/vdso64/vdso64.lds.S. The image has no `time()`.
-//!   `__kernel_getcpu` exists since 4.8.
+//! - Names and version: arch/s390/kernel/vdso64/vdso64.lds.S. The image has no `time()`. Linux 4.8
+//!   added `__kernel_getcpu`.
 //! - Numbers: arch/s390/kernel/syscalls/syscall.tbl.
 
 use crate::arch::abi::Shape::{Getcpu, Timespec64, Timeval64};

@@ -1,9 +1,10 @@
 //! `x86` (i386).
 //!
-//! - Names and versions: arch/x86/entry/vdso/vdso32/vdso32.lds.S. `__vdso_clock_gettime64` and
-//!   `__vdso_clock_getres` exist since 5.3, `__vdso_getcpu` since 6.3, `__vdso_clock_getres_time64`
-//!   since 7.0. Since 7.3, kernels without `CONFIG_COMPAT_32BIT_TIME` lack the 32-bit ones.
-//! - Numbers: arch/x86/entry/syscalls/syscall_32.tbl. 403 and 406 exist since 5.1.
+//! - Names and versions: arch/x86/entry/vdso/vdso32/vdso32.lds.S. Linux 5.3 added
+//!   `__vdso_clock_gettime64` and `__vdso_clock_getres`, 6.3 added `__vdso_getcpu`, and 7.0 added
+//!   `__vdso_clock_getres_time64`. Since 7.3, kernels without `CONFIG_COMPAT_32BIT_TIME` lack the
+//!   32-bit functions.
+//! - Numbers: arch/x86/entry/syscalls/syscall_32.tbl. Linux 5.1 added 403 and 406.
 
 use crate::arch::abi::Shape::{Getcpu, Timespec32, Timespec64, Timeval32};
 use crate::arch::abi::{
@@ -26,8 +27,9 @@ pub(crate) static ABI: Abi = Abi {
     gettimeofday: entry32(GETTIME, &[call(403, Timespec64), call(78, Timeval32)]),
     clock_gettime: entry32(GETTIME, &[call(403, Timespec64), call(265, Timespec32)]),
     clock_getres: entry32(GETRES, &[call(406, Timespec64), call(266, Timespec32)]),
-    // getcpu of QEMU's own image, which QEMU relocates, makes the system call gettimeofday, and so
-    // writes past its pointers (QEMU 10.0 and 11.1).
+    // QEMU has an image of its own, which it relocates, so `p_vaddr` is not 0. The getcpu of this
+    // image makes the system call gettimeofday, and so writes past its pointers (QEMU 10.0 and
+    // 11.1).
     getcpu: entry(
         &[symbol("__vdso_getcpu", Getcpu).unless(Quirk::NonzeroLoadAddress)],
         &[call(318, Getcpu)],

@@ -30,7 +30,8 @@ pub(crate) static ABI: Abi = Abi {
         &[symbol("__vdso_clock_getres", Timespec64)],
         &[call(229, Timespec64)],
     ),
-    // getcpu of QEMU's own image, which QEMU relocates, returns CPU 0, node 0 (QEMU 10.0).
+    // QEMU has an image of its own, which it relocates, so `p_vaddr` is not 0. The getcpu of this
+    // image always returns CPU 0 and node 0 (QEMU 10.0).
     getcpu: entry(
         &[symbol("__vdso_getcpu", Getcpu).unless(Quirk::NonzeroLoadAddress)],
         &[call(309, Getcpu)],
