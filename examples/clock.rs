@@ -14,7 +14,7 @@ fn main() -> Result<(), Errno> {
         stamp.subsec_nanos()
     );
 
-    // As C has it: a struct timeval.
+    // As in C, a struct timeval.
     let stamp = vdso_time::gettimeofday()?;
     println!("gettimeofday  {}.{:06} s", stamp.tv_sec, stamp.tv_usec);
 

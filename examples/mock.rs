@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use vdso_time::{Duration, Errno, Instant, Monotonic, MonotonicClock};
 
-/// Expires a minute after it was made.
+/// A lease that expires a minute after it was made.
 struct Lease<C: MonotonicClock = Monotonic> {
     made: Instant<C>,
 }
@@ -19,7 +19,7 @@ impl<C: MonotonicClock> Lease<C> {
     }
 }
 
-/// A clock of this thread, which `SECONDS` moves.
+/// A mock clock. Its time is this thread's `SECONDS`.
 struct Mock;
 
 thread_local!(static SECONDS: Cell<u64> = const { Cell::new(0) });

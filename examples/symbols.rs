@@ -1,5 +1,5 @@
-//! `cargo run --example symbols FILE`: the functions of a vDSO image of any machine.
-//! Without a file it reads this process's vDSO.
+//! `cargo run --example symbols FILE`: prints the functions of a vDSO image for any machine.
+//! Without a file, prints those of this process's vDSO.
 
 use std::error::Error;
 use std::{env, fs};

@@ -1,5 +1,5 @@
-//! Links without the C library's start files. The program has fixed addresses, because no start
-//! file relocates it.
+//! Links without the C library's start files. The program is linked at a fixed address, because
+//! there is no start file that would relocate it.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -5,6 +5,7 @@ use core::fmt;
 /// Why the bytes are not an image that can be parsed.
 ///
 /// Fields and tables have the names of the ELF specification (System V ABI, chapters 4 and 5).
+/// "Outside" means outside of the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ParseError {
@@ -12,7 +13,7 @@ pub enum ParseError {
     NotElf,
     /// `EI_CLASS` is neither `ELFCLASS32` nor `ELFCLASS64`.
     Class,
-    /// `EI_DATA` is not this process's byte order. A kernel maps no other image.
+    /// `EI_DATA` is not this process's byte order. No kernel maps such an image.
     ByteOrder,
     /// The bytes end before the image does.
     Truncated,
@@ -20,13 +21,14 @@ pub enum ParseError {
     ProgramHeaders,
     /// There is no `PT_DYNAMIC`.
     NoDynamicSegment,
-    /// No `PT_LOAD` contains the dynamic segment, or it has more bytes in the file than in memory.
+    /// No `PT_LOAD` contains the dynamic segment, or the one that does has more bytes in the file
+    /// than in memory.
     LoadSegment,
     /// The image is larger than 1 MiB.
     TooLarge,
     /// `DT_SYMTAB` is missing or lies outside, or `DT_SYMENT` is not the size of a symbol.
     SymbolTable,
-    /// `DT_STRTAB` is missing, lies outside or has no string that ends.
+    /// `DT_STRTAB` is missing, lies outside or contains no NUL.
     StringTable,
     /// `DT_HASH` lies outside or is larger than the image.
     SysvHash,
@@ -41,11 +43,11 @@ impl fmt::Display for ParseError {
         f.write_str(match self {
             Self::NotElf => "not an ELF image",
             Self::Class => "unknown ELF class",
-            Self::ByteOrder => "of another byte order than this process",
+            Self::ByteOrder => "the byte order is not this process's",
             Self::Truncated => "the bytes end before the image does",
             Self::ProgramHeaders => "malformed program headers",
             Self::NoDynamicSegment => "no PT_DYNAMIC",
-            Self::LoadSegment => "no well-formed PT_LOAD around PT_DYNAMIC",
+            Self::LoadSegment => "no well-formed PT_LOAD contains PT_DYNAMIC",
             Self::TooLarge => "larger than 1 MiB",
             Self::SymbolTable => "malformed or missing DT_SYMTAB",
             Self::StringTable => "malformed or missing DT_STRTAB",

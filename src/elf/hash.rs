@@ -1,12 +1,14 @@
-//! The two hash tables. The parser takes only the number of symbols from them: to find a dozen
-//! symbols, a pass over all symbols is faster than hashing.
+//! The two hash tables. The parser takes only the number of symbols from them. It does not look
+//! symbols up with them, because an image has about a dozen symbols, and a pass over all of them is
+//! faster than hashing.
 //!
-//! Kernels differ: arm has only `DT_HASH`, arm64 since 6.11 usually only `DT_GNU_HASH`, x86 both.
+//! Kernels differ: arm has only `DT_HASH`, arm64 since Linux 6.11 usually has only `DT_GNU_HASH`,
+//! and x86 has both.
 
 use super::layout::{ADDR_SIZE, Bytes, at};
 
-/// Returns the number of symbols, the second word of `DT_HASH`. `None` if the table ends outside of
-/// the image.
+/// Returns the number of symbols, which is the second word of `DT_HASH`, or `None` if the table
+/// ends outside of the image.
 #[inline]
 pub(super) fn count_sysv(hash: Bytes<'_>, machine: u16) -> Option<usize> {
     // Alpha and 64-bit S/390 have words of 8 bytes (their psABIs).
@@ -30,11 +32,11 @@ pub(super) fn count_sysv(hash: Bytes<'_>, machine: u16) -> Option<usize> {
     Some(nchain)
 }
 
-/// Returns the number of symbols that `DT_GNU_HASH` implies. `None` if it reads outside of the
-/// image.
+/// Returns the number of symbols that `DT_GNU_HASH` implies, or `None` if the table ends outside of
+/// the image.
 ///
-/// The table has the last symbols, sorted by bucket. So the chain with the highest start ends at
-/// the last symbol.
+/// The table contains all symbols from `symoffset` on, sorted by bucket. So the chain that starts
+/// last ends with the last symbol.
 pub(super) fn count_gnu(hash: Bytes<'_>) -> Option<usize> {
     let header = hash.head(16)?;
     let nbuckets = header.word(at(0));

@@ -7,9 +7,9 @@ use super::layout::{
     Bytes, D_TAG, DYN_SIZE, E_PHENTSIZE, E_PHNUM, E_PHOFF, EHDR_SIZE, P_OFFSET, P_TYPE, PHDR_SIZE,
 };
 
-/// The program headers must lie in the image's first page, on every page size.
+/// The program headers must lie in the image's first page, even with the smallest pages.
 const HEAD: usize = 4096;
-/// The largest vDSO known has 0.1 MiB.
+/// The maximum size of an image. The largest vDSO known has 0.1 MiB.
 const LARGEST: usize = 1 << 20;
 
 // The types of segments, `p_type`.
@@ -27,7 +27,7 @@ pub(super) struct Load {
 impl Load {
     /// Returns whether an address lies in the segment.
     ///
-    /// Addresses wrap in 64 bits: gVisor links its image at 0xffffffffff700000, and QEMU relocates
+    /// Addresses wrap at 64 bits: gVisor links its image at 0xffffffffff700000, and QEMU relocates
     /// addresses and `p_vaddr` together. No process can map a 32-bit image that crosses 4 GiB, so
     /// its addresses beyond 4 GiB are outside.
     #[inline]
@@ -35,8 +35,9 @@ impl Load {
         address.wrapping_sub(self.vaddr) < self.size as u64
     }
 
-    /// Returns the bytes of `image` from the table at an address to the end. `None` if the address
-    /// lies outside, or is 0, which means that the image does not have the table.
+    /// Returns the bytes of `image` from the table at an address to the end. Returns `None` if the
+    /// address lies outside of the segment, or is 0, which means that the image does not have the
+    /// table.
     #[inline]
     pub(super) fn table(self, image: Bytes<'_>, address: u64) -> Option<Bytes<'_>> {
         if address == 0 || !self.contains(address) {
@@ -46,12 +47,13 @@ impl Load {
         image.tail(self.start.wrapping_add(inside))
     }
 
-    /// Returns the offset at which the segment ends, and so the image: the image's size.
+    /// Returns the offset at which the segment ends. The image ends there as well, so this is its
+    /// size.
     pub(super) fn end(self) -> usize {
         self.start.wrapping_add(self.size)
     }
 
-    /// Returns the value that a symbol at the image's first byte would have. It wraps.
+    /// Returns the value that a symbol at the image's first byte would have. The subtraction wraps.
     pub(super) fn origin(self) -> u64 {
         self.vaddr.wrapping_sub(self.start as u64)
     }
@@ -65,8 +67,8 @@ pub(super) struct ProgramHeaders {
 }
 
 impl ProgramHeaders {
-    /// Finds `PT_DYNAMIC`, and the `PT_LOAD` that contains it, in any order. Reads only the first
-    /// page.
+    /// Finds `PT_DYNAMIC`, and the `PT_LOAD` that contains it, whichever comes first. Reads only
+    /// the first page.
     #[inline]
     pub(super) fn read(bytes: Bytes<'_>) -> Result<Self, ParseError> {
         let headers = table(bytes).ok_or(ParseError::ProgramHeaders)?;
@@ -116,7 +118,7 @@ fn table(bytes: Bytes<'_>) -> Option<impl Iterator<Item = Bytes<'_>> + Clone> {
 }
 
 /// Returns a range of offsets in the file. An offset that does not fit in a `usize`, and an end
-/// that overflows, lie outside of any image.
+/// that overflows, become `usize::MAX`, which lies outside of any image.
 fn range(offset: u64, size: u64) -> Range<usize> {
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     let size = usize::try_from(size).unwrap_or(usize::MAX);

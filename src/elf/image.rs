@@ -11,27 +11,28 @@ use super::layout::{Bytes, E_MACHINE, ST_INFO, ST_NAME, ST_SHNDX, ST_VALUE, SYM_
 use super::symbol::Symbol;
 use super::version::Versions;
 
-/// No name is this long. The limit bounds the work for an image in which the name of every symbol
-/// is the whole string table.
+/// No name in a vDSO is this long. The limit bounds the work for an image in which the name of
+/// every symbol is the whole string table.
 const LONGEST_NAME: usize = 1024;
 
-// The types of symbols that can be code, in the lower half of `st_info`. On some architectures,
+// The types of symbols that can be code, in the lower 4 bits of `st_info`. On some architectures,
 // functions in assembly are `STT_NOTYPE`.
 const STT_NOTYPE: u8 = 0;
 const STT_FUNC: u8 = 2;
 
-// The bindings of symbols that other objects see, in the upper half of `st_info`. On x86_64 the
-// unprefixed aliases are weak.
+// The bindings of symbols that other objects see, in the upper 4 bits of `st_info`. On x86_64, the
+// aliases without a prefix are weak.
 const STB_GLOBAL: u8 = 1;
 const STB_WEAK: u8 = 2;
 
 /// An ELF image: a vDSO, or a shared object with one segment.
 ///
-/// It consists of the loaded segment, the part that a process has in memory. All tables must lie in
-/// it. Its class can differ from this process's class, but its byte order cannot.
+/// It consists of the loaded segment, which is the part that a process has in memory. All tables
+/// must lie in this segment. Its class can differ from this process's class, but its byte order
+/// cannot.
 #[derive(Clone, Copy)]
 pub struct Image<'a> {
-    /// The image, or a prefix of it that has all tables.
+    /// The image, or a prefix of it that contains all tables.
     bytes: Bytes<'a>,
     load: Load,
     symtab: &'a [u8],
@@ -41,11 +42,12 @@ pub struct Image<'a> {
 }
 
 impl<'a> Image<'a> {
-    /// Parses the headers and finds the tables. More bytes may follow the image.
+    /// Parses the image at the start of `bytes`: its headers, and where its tables are. More bytes
+    /// may follow the image.
     ///
     /// # Errors
     ///
-    /// [`ParseError`] names the part that is missing, malformed or outside.
+    /// [`ParseError`] names the part that is missing, malformed or outside of the image.
     ///
     /// # Examples
     ///
@@ -67,7 +69,7 @@ impl<'a> Image<'a> {
 
     /// Returns the size of the image in bytes, at most 1 MiB. It reads only the first 4 KiB.
     ///
-    /// It is the end of the loaded segment. If the program headers lie after that,
+    /// The image ends with the loaded segment. If the program headers lie after that,
     /// [`Image::parse`] needs them as well.
     ///
     /// # Errors
@@ -84,7 +86,7 @@ impl<'a> Image<'a> {
     pub(crate) fn parse_beginning(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let bytes = Bytes::of_image(bytes)?;
         let ProgramHeaders { load, dynamic } = ProgramHeaders::read(bytes)?;
-        // What these bytes have of the image.
+        // The part of the image that these bytes contain.
         let known = bytes.head(load.end()).unwrap_or(bytes);
         let section = known.raw.get(dynamic);
         let section = section.ok_or(ParseError::NoDynamicSegment)?;
@@ -93,7 +95,7 @@ impl<'a> Image<'a> {
         let strings = load.table(known, dynamic.strtab);
         let strings = strings.ok_or(ParseError::StringTable)?;
         if dynamic.strsz == 0 && known.raw.len() < load.end() {
-            return Err(ParseError::Truncated); // the rest of the image is the string table
+            return Err(ParseError::Truncated); // the string table extends to the end
         }
         let strtab = string_table(strings.raw, dynamic.strsz).ok_or(ParseError::StringTable)?;
 
@@ -140,8 +142,8 @@ impl<'a> Image<'a> {
 
     /// Returns `p_vaddr` of the loaded segment.
     ///
-    /// It is 0 in Linux's images, but not if the image is prelinked (gVisor) or was relocated when
-    /// it was loaded (QEMU).
+    /// It is 0 in Linux's images. It is not 0 if the image is prelinked (gVisor) or was relocated
+    /// when it was loaded (QEMU).
     #[must_use]
     pub fn load_address(&self) -> u64 {
         self.load.vaddr
@@ -149,9 +151,9 @@ impl<'a> Image<'a> {
 
     /// Returns the symbols that can be called.
     ///
-    /// These are `STT_FUNC` and `STT_NOTYPE`, `STB_GLOBAL` and `STB_WEAK`, defined in the image and
-    /// not absolute. They include symbols whose name the kernel blanked (see
-    /// `FallbackReason::BlankedNames`).
+    /// The type of such a symbol is `STT_FUNC` or `STT_NOTYPE`, its binding is `STB_GLOBAL` or
+    /// `STB_WEAK`, and it is defined in the image and not absolute. Symbols whose names the kernel
+    /// blanked are included (see `FallbackReason::BlankedNames`).
     #[must_use]
     pub fn symbols(self) -> impl FusedIterator<Item = Symbol<'a>> + Clone {
         self.entries()
@@ -162,16 +164,17 @@ impl<'a> Image<'a> {
 
     /// Returns the first of [`symbols()`](Self::symbols) with this name and version.
     ///
-    /// Without a version, and in an image without versions, only the name counts. A blank name is
-    /// never found.
+    /// If `version` is `None`, or the image has no versions, only the name is compared. A blank
+    /// name is never found.
     #[must_use]
     pub fn symbol(&self, name: &str, version: Option<&str>) -> Option<Symbol<'a>> {
         let (index, entry) = self.find(name, version)?;
         self.symbol_of(index, entry)
     }
 
-    /// Returns the value of the symbol that [`symbol()`](Self::symbol) returns. A first call needs
-    /// no strings, so it does not look where they end.
+    /// Returns the value of the symbol that [`symbol()`](Self::symbol) returns. A first call does
+    /// not need the name and the version as strings, so this function does not search for the ends
+    /// of the strings.
     #[inline]
     pub(crate) fn value_of(&self, name: &str, version: Option<&str>) -> Option<u64> {
         let (_, entry) = self.find(name, version)?;
@@ -181,9 +184,9 @@ impl<'a> Image<'a> {
     /// Returns the entry of a symbol, and its index.
     #[inline]
     fn find(&self, name: &str, version: Option<&str>) -> Option<(usize, Bytes<'a>)> {
-        // In a debug build a loop takes less stack than closures.
+        // In a debug build, a loop takes less stack than closures.
         for (index, entry) in self.entries().enumerate() {
-            // Most entries have another name, so this comes first.
+            // Most entries have another name, so the name is compared first.
             if !self.has_string(entry.word(ST_NAME), name) || !self.is_callable(entry) {
                 continue;
             }
@@ -209,8 +212,8 @@ impl<'a> Image<'a> {
         symtab.table(symtab.of(SYM_SIZE))
     }
 
-    /// Returns whether a symbol can be called: whether it is code of the image that other objects
-    /// can see.
+    /// Returns whether a symbol can be called: whether it is code in the image, and visible to
+    /// other objects.
     #[inline]
     fn is_callable(&self, entry: Bytes<'_>) -> bool {
         const SHN_UNDEF: u16 = 0;
@@ -250,15 +253,16 @@ impl<'a> Image<'a> {
         CStr::from_bytes_until_nul(string).ok()
     }
 
-    /// Returns whether the string at this offset of the string table is `wanted`. A blank string, a
-    /// string that is too long, and one with a NUL never match.
+    /// Returns whether the string at this offset of the string table is `wanted`. Returns false if
+    /// `wanted` is empty, is too long or contains a NUL.
     ///
-    /// A comparison of slices calls libc's `memcmp`, which a C program without libc lacks. In a
-    /// forked child its page is not mapped yet, and the page fault costs more than the comparison.
+    /// The comparison is a loop, because a comparison of slices calls `memcmp`. A C program without
+    /// libc lacks this function. In a forked child, its page of libc is not mapped yet, and the
+    /// page fault costs more than the comparison.
     #[inline]
     fn has_string(&self, start: usize, wanted: &str) -> bool {
         let end = start.saturating_add(wanted.len());
-        // The end is compared first, because it differs in most names.
+        // The end is tested first, because most names have another length.
         if self.strtab.get(end) != Some(&0) {
             return false;
         }
@@ -279,17 +283,17 @@ impl<'a> Image<'a> {
         self.load.end()
     }
 
-    /// Returns where the image begins.
+    /// Returns the address of the image's first byte.
     pub(crate) fn base(&self) -> *const u8 {
         self.bytes.raw.as_ptr()
     }
 
-    /// Returns the address of a symbol with this value, if the image lies at `base`.
+    /// Returns the address of a symbol with this value, if the image's first byte is at `base`.
     pub(crate) fn address(&self, value: u64, base: usize) -> usize {
         base.wrapping_add(value.wrapping_sub(self.origin()) as usize)
     }
 
-    /// Returns the value that a symbol at the image's first byte would have. It wraps.
+    /// Returns the value that a symbol at the image's first byte would have. The subtraction wraps.
     pub(crate) fn origin(&self) -> u64 {
         self.load.origin()
     }
@@ -307,7 +311,8 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// Returns the symbol whose code contains an address, a global one rather than its weak alias.
+    /// Returns the symbol whose code contains an address. If it has a weak alias, returns the
+    /// global symbol.
     pub(crate) fn symbol_at(&self, address: u64) -> Option<Symbol<'a>> {
         let address = self.code_address(address);
         let contains = |symbol: &Symbol<'_>| {
@@ -319,7 +324,8 @@ impl<'a> Image<'a> {
             .min_by_key(|symbol| symbol.is_weak)
     }
 
-    /// Returns where a symbol's code begins. On arm, bit 0 of the value marks Thumb code.
+    /// Returns where a symbol's code begins. On arm, this is the value without bit 0, which marks
+    /// Thumb code.
     fn code_address(&self, value: u64) -> u64 {
         const EM_ARM: u16 = 40;
         if self.machine() == EM_ARM {
@@ -331,7 +337,7 @@ impl<'a> Image<'a> {
 }
 
 impl fmt::Debug for Image<'_> {
-    /// Writes where the image is, and no bytes of it.
+    /// Writes the size and the address of the image, and not its bytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Image({} bytes at {:p})", self.size(), self.base())
     }
@@ -347,10 +353,11 @@ fn binding(entry: Bytes<'_>) -> u8 {
     entry.byte(ST_INFO) >> 4
 }
 
-/// Returns the number of symbols of an image that begins with `known`. Fails if symbols may follow
-/// after `known`.
+/// Returns the number of symbols of an image that begins with `known`. Fails if more symbols may
+/// follow after `known`.
 ///
-/// No field has this number. An example is the image of Linux 6.18 for x86_64:
+/// No field of the image contains this number, so it is derived from the tables. An example is the
+/// image of Linux 6.18 for x86_64:
 ///
 /// ```text
 /// 0x0120  DT_HASH       nbucket 3, nchain 14
@@ -366,9 +373,9 @@ fn binding(entry: Bytes<'_>) -> u8 {
 ///
 /// - `DT_HASH` has a chain word for each symbol, so there are `nchain` symbols: 14.
 /// - `DT_GNU_HASH` sorts the symbols by chain, so the last chain ends with the last symbol: 10 + 4.
-/// - Without both, the symbols end where the strings begin, because the string table follows the
-///   symbol table in every linker script: (0x320 - 0x1d0) / 24 = 14. If the strings come first, the
-///   symbols end with the image.
+/// - If the image has neither, the symbols end where the strings begin, because the string table
+///   follows the symbol table in every linker script: (0x320 - 0x1d0) / 24 = 14. If the strings
+///   come first nevertheless, the symbols end with the image.
 ///
 /// The tables of this image lie in its first page, and its hash table proves it: 14 symbols fit
 /// between 0x1d0 and 0x1000. Without a hash table, more symbols could follow in the next page, and
@@ -409,8 +416,8 @@ fn symbol_count(
     }
 }
 
-/// Cuts the string table after its last NUL, so that every string in it ends. `size` is 0 if the
-/// table has the rest of the image.
+/// Cuts the string table after its last NUL, so that every string in it is terminated. A `size` of
+/// 0 means that the table extends to the end of the image.
 #[inline]
 fn string_table(table: &[u8], size: u64) -> Option<&[u8]> {
     let size = usize::try_from(size).ok()?;

@@ -1,4 +1,5 @@
-//! The layout of an ELF image, and reads that cannot leave it. Names are the specification's.
+//! The layout of an ELF image, and reads that cannot leave the image. The names are from the ELF
+//! specification.
 
 use super::error::ParseError;
 
@@ -57,19 +58,19 @@ pub(super) const fn at(offset: u8) -> Field {
 
 /// Bytes of an image: all of them, a table or a structure.
 ///
-/// A number outside of them reads as 0. In every structure of an image, 0 means "none": `PT_NULL`,
-/// `DT_NULL`, a local symbol, a missing table, an empty one.
+/// A read outside of the bytes returns 0. That is safe, because in every structure of an image 0
+/// means "none": `PT_NULL`, `DT_NULL`, a local symbol, a missing table, an empty one.
 ///
-/// The class is known at run time, and the byte order is this process's, a constant. A kernel maps
-/// only images of its own byte order, but a 64-bit one maps images of both classes, and
-/// `vdso-doctor --pid` reads the images of 32-bit processes. Two other ways were measured in first
-/// calls:
+/// The class is determined at run time, but the byte order is a constant, this process's. A kernel
+/// maps only images of its own byte order. But a 64-bit kernel maps images of both classes, and a
+/// 64-bit `vdso-doctor --pid` reads the images of 32-bit processes. We measured what two other
+/// designs would save in a first call:
 ///
-/// - A parser of the process's own class alone saves 0.1 us and 1.6 KB of code, and cannot read
-///   32-bit processes.
-/// - A type parameter for class and byte order saved 0.4 to 0.5 us, and half of that came back when
-///   the byte order became a constant. It stood in 37 lines, and the parser was compiled once for
-///   the process's format and once for any.
+/// - A parser that supports only the process's own class would save 0.1 us and 1.6 KB of code, but
+///   the doctor could then not read 32-bit processes.
+/// - A type parameter for the class and the byte order saved 0.4 to 0.5 us. Half of this is saved
+///   without the parameter, because the byte order is a constant. The parameter appeared in 37
+///   lines, and the parser was compiled twice: for the process's own format, and for any format.
 #[derive(Clone, Copy)]
 pub(super) struct Bytes<'a> {
     pub(super) raw: &'a [u8],
@@ -77,7 +78,7 @@ pub(super) struct Bytes<'a> {
 }
 
 impl<'a> Bytes<'a> {
-    /// Reads `e_ident`, the first bytes of an image.
+    /// Checks `e_ident`, the first bytes of an image.
     pub(super) fn of_image(raw: &'a [u8]) -> Result<Self, ParseError> {
         let Some((b"\x7fELF", ident)) = raw.split_first_chunk() else {
             return Err(ParseError::NotElf);
@@ -106,7 +107,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Returns the offset or the size in the image's class.
+    /// Returns the offset or the size that a field has in the image's class.
     #[inline]
     pub(super) fn of(self, field: Field) -> usize {
         let Field(in_32_bits, in_64_bits) = field;
@@ -117,19 +118,19 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Returns these bytes instead, of the same class.
+    /// Returns other bytes of the same image.
     #[inline]
     pub(super) fn with(self, raw: &'a [u8]) -> Self {
         Self { raw, ..self }
     }
 
-    /// Returns the bytes from `start` on, unless it lies outside.
+    /// Returns the bytes from `start` on, or `None` if `start` lies outside.
     #[inline]
     pub(super) fn tail(self, start: usize) -> Option<Self> {
         Some(self.with(self.raw.get(start..)?))
     }
 
-    /// Returns the first `size` bytes, if there are that many.
+    /// Returns the first `size` bytes, or `None` if there are fewer.
     #[inline]
     pub(super) fn head(self, size: usize) -> Option<Self> {
         Some(self.with(self.raw.get(..size)?))
@@ -147,7 +148,7 @@ impl<'a> Bytes<'a> {
         self.tail(count.checked_mul(size)?)
     }
 
-    /// Returns the structures of `size` bytes. There are none of 0 bytes.
+    /// Returns the structures of `size` bytes, one after another. If `size` is 0, there are none.
     pub(super) fn table(self, size: usize) -> impl Iterator<Item = Self> + Clone + use<'a> {
         let mut rest = self.raw;
         core::iter::from_fn(move || {
@@ -195,12 +196,13 @@ impl<'a> Bytes<'a> {
         addr
     }
 
-    /// Reads as many of them as follow one another from a field on.
+    /// Reads `N` consecutive `Addr`s or `Off`s, the first of which is this field.
     #[inline]
     pub(super) fn addrs<const N: usize>(self, first: Field) -> [u64; N] {
         let start = self.of(first);
         let mut addrs = [0; N];
-        // `chunks_exact` in `zip` divides, and Rust 1.85 keeps the panic for a division by 0.
+        // We tried `chunks_exact` in a `zip` instead. It divides, and with Rust 1.85 the panic for
+        // a division by 0 stays in the program.
         if self.is_64_bit {
             let end = start.wrapping_add(size_of::<[u64; N]>());
             let mut rest = self.raw.get(start..end).unwrap_or(&[]);
@@ -225,7 +227,8 @@ impl<'a> Bytes<'a> {
         addrs
     }
 
-    /// Reads an `Off`. One that does not fit in a `usize` lies outside of any image.
+    /// Reads an `Off`. One that does not fit in a `usize` becomes `usize::MAX`, which lies outside
+    /// of any image.
     #[inline]
     pub(super) fn offset(self, field: Field) -> usize {
         usize::try_from(self.addr(field)).unwrap_or(usize::MAX)

@@ -1,25 +1,25 @@
 //! The parser of ELF images: bytes in, symbols out.
 //!
-//! It reads images of any machine and class, and of this process's byte order. It trusts no byte
-//! and has no unsafe code. It reads what a loader reads: the program headers, `DT_SYMTAB`,
+//! It reads images of any machine and class, but only of this process's byte order. It trusts no
+//! byte and has no unsafe code. It reads what a loader reads: the program headers, `DT_SYMTAB`,
 //! `DT_STRTAB` and, if present, the hash and version tables. It does not read section headers,
 //! because they need not be in memory.
 //!
 //! The work is bounded for any bytes: an image has at most 1 MiB and 16 version definitions, at
-//! most 1,024 bytes of a name are read, and each function passes the image once.
+//! most 1,024 bytes of a name are read, and each function makes one pass over the image.
 //!
 //! # Why some functions are `#[inline]`
 //!
-//! A program parses its image once, in a first call, and executes most of this code once. So the
-//! cost of such a call is the time in which the CPU fetches the code and resolves its branches. The
-//! functions of a first call are `#[inline]`, so that the compiler can put them into one unit with
-//! their caller. Without these hints a first call took 1.07 times as long as rustix's, and with
-//! them it takes the same time. An earlier parser was inlined into one function with
-//! `inline(always)`, which was not faster in the same run.
+//! A program parses its image once, in a first call, and executes most of this code once. So most
+//! of the cost of such a call is the time that the CPU takes to fetch the code and to resolve its
+//! branches. The functions of a first call are `#[inline]`, so that the compiler can put them into
+//! one unit with their caller. Without these hints a first call took 1.07 times as long as
+//! rustix's, and with them it takes the same time. An earlier parser was inlined into one function
+//! with `inline(always)`, which was not faster in the same run.
 //!
-//! For the same reason they call neither memcmp nor memchr. In a forked child no page of libc is
-//! mapped yet, so each such call costs a page fault: a child took 1.64 times as long as rustix's
-//! with these calls, and 1.19 times without.
+//! The functions of a first call do not call memcmp or memchr either. In a forked child, no page of
+//! libc is mapped yet, so each such call costs a page fault. With these calls, a first call in a
+//! child took 1.64 times as long as rustix's; without them, it took 1.19 times as long.
 
 #![forbid(unsafe_code)]
 // The parser exists to make these impossible.

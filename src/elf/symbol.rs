@@ -29,8 +29,8 @@ impl<'a> Symbol<'a> {
     /// Returns `st_value`, an address relative to
     /// [`Image::load_address`](super::Image::load_address).
     ///
-    /// On arm, bit 0 is set for Thumb code. [`Vdso::symbols`](crate::vdso::Vdso::symbols)
-    /// has the address in memory.
+    /// On arm, bit 0 is set for Thumb code. [`Vdso::symbols`](crate::vdso::Vdso::symbols) returns
+    /// the address in memory.
     #[must_use]
     pub const fn value(&self) -> u64 {
         self.value

@@ -3,10 +3,10 @@
 use super::error::ParseError;
 use super::layout::{Bytes, VD_AUX, VD_FLAGS, VD_NDX, VD_NEXT, VDA_NAME, VERDEF_SIZE, at};
 
-/// The largest number of definitions. The kernel's images have at most 3.
+/// The maximum number of definitions. The kernel's images have at most 3.
 const MOST: u64 = 16;
 
-/// No definition has this index, which has more than 16 bits.
+/// An index that no definition has, because it does not fit in 16 bits.
 const NO_INDEX: u32 = 1 << 16;
 
 /// The two tables of versions.
@@ -31,12 +31,13 @@ impl<'a> Versions<'a> {
             verdef: verdef.raw,
             verdefnum,
         };
-        versions.find(verdef, NO_INDEX)?; // passes all of them
+        versions.find(verdef, NO_INDEX)?; // goes through all of them
         Ok(versions)
     }
 
-    /// Returns where the name of a symbol's version begins in the string table. `image` has the
-    /// class of the image, and `symbol` is the index in the symbol table.
+    /// Returns where the name of a symbol's version begins in the string table. `image` is any part
+    /// of the image, from which this function takes the class, and `symbol` is the index in the
+    /// symbol table.
     #[inline]
     pub(super) fn name_of(self, image: Bytes<'a>, symbol: usize) -> Option<usize> {
         let index = image.with(self.versym).after(symbol, 2)?.half(at(0));
@@ -45,8 +46,9 @@ impl<'a> Versions<'a> {
 
     /// Finds the definition with this index, and returns where its name begins in the string table.
     ///
-    /// The definition that names the image does not count. It is an error if a definition lies
-    /// outside of the table or not after the one before, or if there are more than [`MOST`].
+    /// The definition that names the image itself is skipped. It is an error if a definition lies
+    /// outside of the table, if it does not come after the previous one, or if there are more than
+    /// [`MOST`].
     #[inline]
     fn find(self, verdef: Bytes<'_>, wanted: u32) -> Result<Option<usize>, ParseError> {
         const VER_FLG_BASE: u16 = 1; // names the image

@@ -1,6 +1,6 @@
-//! `AT_SYSINFO_EHDR`, the entry of the auxiliary vector that has the vDSO's address.
+//! `AT_SYSINFO_EHDR`, the entry of the auxiliary vector that contains the vDSO's address.
 //!
-//! It comes from the program itself ([`set`]), from libc's getauxval or, without libc, from the
+//! It comes from the program itself ([`set`]) or from libc's getauxval or, without libc, from the
 //! kernel.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,8 @@ use {super::kernel, crate::arch::native};
 /// The tag of the entry, on every architecture (include/uapi/linux/auxvec.h).
 const AT_SYSINFO_EHDR: usize = 33;
 
-/// The address that the program set, or one of the two constants below. No page begins there.
+/// The address that the program set, or one of the two constants below, at neither of which a page
+/// begins.
 static ADDRESS: AtomicUsize = AtomicUsize::new(UNSET);
 /// The program has not set the address yet.
 const UNSET: usize = usize::MAX;
@@ -22,8 +23,9 @@ const LOOKED_UP: usize = usize::MAX - 1;
 #[derive(Clone, Copy)]
 pub(crate) struct VdsoAddress {
     pub(crate) address: usize,
-    /// The address comes from getauxval, whose answer valgrind and similar tools correct. The
-    /// kernel's value can be the address of a mapping that does not exist any more.
+    /// Whether the address comes from getauxval. Tools such as valgrind, which unmap the vDSO, also
+    /// remove the entry that getauxval reads. The kernel's own copy still contains the address,
+    /// although nothing is mapped there.
     pub(crate) is_trusted: bool,
 }
 
@@ -37,8 +39,8 @@ pub(crate) fn set(address: usize) -> bool {
         .is_ok()
 }
 
-/// Returns the address, or `None` if the entry is missing or 0. On arm and aarch64, a kernel
-/// without a vDSO passes 0.
+/// Returns the address, or `None` if the entry is missing or 0. On arm and aarch64, among others, a
+/// kernel without a vDSO passes 0.
 pub(crate) fn vdso_address() -> Option<VdsoAddress> {
     set(LOOKED_UP);
     let found = match ADDRESS.load(Ordering::Relaxed) {
@@ -57,8 +59,8 @@ pub(crate) fn vdso_address() -> Option<VdsoAddress> {
 /// Returns a value of the auxiliary vector, or 0 if the entry is missing. `errno` does not change.
 ///
 /// libc's function sets `errno` if the entry is missing, as under valgrind, and the previous value
-/// is then lost. So `errno` is read before, which needs thread-local storage. docs/NO_LIBC.md names
-/// the programs that have none at that moment.
+/// would be lost. So this function reads `errno` before the call, and restores it. That needs
+/// thread-local storage; docs/NO_LIBC.md names the programs that have none at that moment.
 #[cfg(any(feature = "libc", vdso_time_libc_fallback))]
 #[must_use]
 pub fn value(tag: usize) -> usize {
@@ -79,7 +81,7 @@ pub fn value(tag: usize) -> usize {
 pub fn value(tag: usize) -> usize {
     const PR_GET_AUXV: usize = 0x4155_5856;
     // The kernel's vector has about 30 entries (AT_VECTOR_SIZE), pairs of a tag and a value.
-    // Entries that are not filled in are AT_NULL.
+    // Entries that the kernel does not write stay 0, which is AT_NULL.
     let mut vector = [[0; 2]; 64];
     let args = [
         PR_GET_AUXV,

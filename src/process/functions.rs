@@ -11,23 +11,25 @@ use crate::types::{ClockId, Timespec, Timeval};
 
 /// A function of the vDSO, as a pointer with its C signature.
 ///
-/// It may be called while the image is mapped. Its pointers must be aligned and valid for writes.
-/// It writes nothing else. The result is 0 or a negated error number; on powerpc64 the number is
-/// positive. `EINVAL` means that the clock does not exist. After another error, ask the kernel
-/// ([`syscall`](crate::syscall)).
+/// The function may be called as long as the image is mapped. Each pointer that is passed to it
+/// must be aligned and valid for writes, and the function writes nothing else. It returns 0 or a
+/// negated error number; on powerpc64, the error number is positive. `EINVAL` means that the clock
+/// does not exist. After any other error, ask the kernel ([`syscall`](crate::syscall)).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum VdsoFn {
     /// clock_gettime or clock_getres.
     Timespec64(unsafe extern "C" fn(ClockId, *mut Timespec) -> i32),
-    /// The same with 32 bits for the seconds and for the nanoseconds, in an image of a 32-bit
-    /// architecture that has no 64-bit function. The seconds end in January 2038.
+    /// clock_gettime or clock_getres with 32-bit seconds and 32-bit nanoseconds, in an image of a
+    /// 32-bit architecture that has no 64-bit function, and on 32-bit Android. The seconds overflow
+    /// in January 2038.
     Timespec32(unsafe extern "C" fn(ClockId, *mut [i32; 2]) -> i32),
     /// gettimeofday. The second pointer, to a time zone, may be null.
     Timeval64(unsafe extern "C" fn(*mut Timeval, *mut c_void) -> i32),
-    /// time. The pointer may be null. The result is the time.
+    /// time. The pointer may be null. The result is the time in seconds.
     Time64(unsafe extern "C" fn(*mut i64) -> i64),
-    /// getcpu. Each pointer may be null: to the CPU's number, to the node's, and an unused one.
+    /// getcpu. The pointers are to the CPU's number, to the node's number, and one that is not
+    /// used. Each may be null.
     Getcpu(unsafe extern "C" fn(*mut u32, *mut u32, *mut c_void) -> i32),
 }
 
@@ -36,9 +38,9 @@ pub enum VdsoFn {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Functions {
-    /// time, or a clock_gettime that answers it when called with [`ClockId::REALTIME_COARSE`].
+    /// time, or clock_gettime, which gives the same seconds for [`ClockId::REALTIME_COARSE`].
     pub time: Option<VdsoFn>,
-    /// gettimeofday, or a clock_gettime that answers it when called with [`ClockId::REALTIME`].
+    /// gettimeofday, or clock_gettime, which gives the same time for [`ClockId::REALTIME`].
     pub gettimeofday: Option<VdsoFn>,
     /// clock_gettime.
     pub clock_gettime: Option<VdsoFn>,
@@ -49,8 +51,8 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// Finds the functions in an image that lies in memory, and none in one of another
-    /// architecture.
+    /// Finds the functions of an image in this process's memory. An image of another architecture
+    /// has none.
     pub(super) fn of(image: &Image<'_>) -> Self {
         let Some(abi) = NATIVE else {
             return Self::default();
@@ -72,8 +74,8 @@ impl Functions {
 }
 
 impl VdsoFn {
-    /// Returns the pointer to the code of a symbol. Whoever calls the pointer promises that the
-    /// code has the signature that the table names.
+    /// Returns the pointer to the code of a symbol. A caller of the pointer promises that the code
+    /// has the signature that the table names.
     #[allow(
         clippy::missing_transmute_annotations,
         reason = "each variant states its type"
@@ -83,7 +85,7 @@ impl VdsoFn {
         macro_rules! typed {
             ($($Shape:ident),+) => {
                 match candidate.shape {
-                    // SAFETY: it is not null, so it is a function pointer.
+                    // SAFETY: `code` is not null, so it is a valid function pointer.
                     $(Shape::$Shape => Self::$Shape(unsafe { mem::transmute(code) }),)+
                     Shape::Timeval32 => return None, // no candidate has it
                 }

@@ -1,4 +1,5 @@
-//! Questions to the kernel about this process: whether memory is readable, its files, and its CPU.
+//! System calls that ask the kernel whether memory is readable, what a file contains, and which CPU
+//! a thread runs on.
 
 use crate::arch::native::{DISCOVERY, SIGSET_SIZE, checked};
 use crate::errno::Errno;
@@ -8,8 +9,8 @@ use crate::types::Cpu;
 ///
 /// `rt_sigprocmask` copies the signal set in before it rejects an unknown `how`. So `EINVAL` means
 /// that the bytes are readable, `EFAULT` means that they are not, and any other answer comes from a
-/// sandbox. The address is the start of a page. It is made odd, because address 0 would mean that
-/// no signal set is passed.
+/// sandbox. The address is the start of a page. The call gets the next address instead, because
+/// address 0 would mean that no signal set is passed.
 ///
 /// memcheck reports this call as an error if the vDSO was unmapped (docs/NO_LIBC.md). We tried
 /// mincore(2), which memcheck accepts. It takes four times as long, and it succeeds for pages that
@@ -61,7 +62,7 @@ pub fn read_file(path: &core::ffi::CStr, words: &mut [usize]) -> Result<(), Errn
     size.map(drop)
 }
 
-/// Makes the system call getcpu(2), which has this number.
+/// Makes the system call getcpu(2). `number` is its number on this architecture.
 #[inline]
 pub(crate) fn getcpu(number: u32) -> Result<Cpu, Errno> {
     let mut cpu = 0_u32;

@@ -1,18 +1,18 @@
-//! Parses the image at an address: the only module in which a mapping becomes a slice.
+//! Parses the image at an address. Only this module makes a slice of mapped memory.
 
 use core::slice;
 
 use crate::choice::LocateError;
 use crate::elf::{Image, ParseError};
 
-/// The smallest page size of any architecture. Larger pages consist of pieces of this size.
+/// The smallest page size of any architecture. A larger page is probed in pieces of this size.
 const PAGE: usize = 4096;
 
 /// Parses the image at `base`. Calls `probe` with the address of each page before it reads the
 /// page.
 ///
 /// The first page is tried alone, because the kernel's images have their headers and all tables
-/// there, and only code after it ([`Image::parse_beginning`]). A short-lived program makes one
+/// there, and only code after it ([`Image::parse_beginning`]). A short-lived program makes its
 /// first call and few others, and each further page costs it a system call for the probe and a page
 /// fault for the read, together 1.3 to 2.2 us (docs/DESIGN.md).
 ///

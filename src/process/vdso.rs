@@ -36,8 +36,8 @@ impl Vdso<'static> {
     /// call it. Before it reads a page, a system call of 0.1 us checks that the page is readable.
     ///
     /// The function is safe because only unsafe code can remove the vDSO. Such code (`munmap`,
-    /// `mremap`) must do so before the first use of this crate. It must not map memory at the same
-    /// address that is written to later.
+    /// `mremap`) must do so before the first use of this crate. If it maps other memory at the same
+    /// address, that memory must not change later.
     ///
     /// # Errors
     ///
@@ -116,8 +116,8 @@ impl<'a> Vdso<'a> {
 
     /// Returns the symbols of the image that can be called, each with its address.
     ///
-    /// They are the symbols of [`Image::symbols`], so each address that
-    /// [`symbol_address`](Self::symbol_address) returns is one of these.
+    /// They are the symbols of [`Image::symbols`], so they include each symbol whose address
+    /// [`symbol_address`](Self::symbol_address) returns.
     #[must_use]
     pub fn symbols(self) -> impl FusedIterator<Item = (Symbol<'a>, *const ())> + Clone {
         self.image
@@ -130,7 +130,7 @@ impl<'a> Vdso<'a> {
         ptr::with_exposed_provenance(self.image.address(value, base))
     }
 
-    /// Returns the functions of the image as typed pointers: those that this crate calls.
+    /// Returns the functions of the image that this crate calls, as typed pointers.
     ///
     /// A call through such a pointer saves the load of this crate's slot and the test for its
     /// fallback. No function is found in an image of another architecture, or where this crate
@@ -158,7 +158,7 @@ impl<'a> Vdso<'a> {
 
     /// Returns the symbol whose code contains a program counter, for profilers and unwinders.
     ///
-    /// If a global symbol and its weak alias have the same code, it returns the global one.
+    /// If a global symbol and its weak alias contain it, returns the global symbol.
     #[must_use]
     pub fn symbol_at(&self, pc: usize) -> Option<Symbol<'a>> {
         let offset = pc.wrapping_sub(self.base().addr());
@@ -178,7 +178,7 @@ impl<'a> Vdso<'a> {
 /// # Errors
 ///
 /// `EBUSY`: the address was set before, or another function of this crate was called before and
-/// looked the address up itself. Then nothing changes.
+/// looked up the address itself. In both cases, this call changes nothing.
 ///
 /// # Safety
 ///

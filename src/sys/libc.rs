@@ -1,5 +1,5 @@
-//! The functions of libc, on an architecture without a table, x32, ILP32 and Miri. libc finds the
-//! vDSO itself.
+//! The public functions over libc, which finds the vDSO itself: on architectures without a table,
+//! with the x32 and ILP32 ABIs, on big-endian powerpc64, in Miri, and with LLVM's CFI.
 
 #![allow(unsafe_code, reason = "libc is called")]
 #![allow(
@@ -55,19 +55,20 @@ pub(crate) mod calls {
         kernel::getcpu(libc::SYS_getcpu as u32)
     }
 
-    /// Returns the time that a call writes, and leaves `errno` alone. It does not call through a
-    /// pointer, which CFI would check.
+    /// Returns the time that `call` writes, and leaves `errno` alone. `call` is a closure and not a
+    /// function pointer, because CFI would check a call through a pointer.
     #[allow(
         clippy::useless_conversion,
         reason = "a `long` has 32 bits on some of these targets"
     )]
     fn read(call: impl FnOnce(*mut libc::timespec) -> libc::c_int) -> Result<Timespec, Errno> {
-        // SAFETY: its fields are numbers, and padding of musl's where `time_t` has 64 bits.
+        // SAFETY: the fields are numbers, and in musl padding where `time_t` has 64 bits, so all of
+        // them can be 0.
         let mut time: libc::timespec = unsafe { core::mem::zeroed() };
         if let (-1, error) = libc_errno::preserved(|| call(&raw mut time)) {
             return Err(Errno::from_raw_os_error(error).unwrap_or(Errno::EINVAL));
         }
-        // The seconds after January 2038.
+        // Negative 32-bit seconds are a time after January 2038.
         if size_of_val(&time.tv_sec) == 4 && time.tv_sec < 0 {
             return Err(Errno::EOVERFLOW);
         }
@@ -78,7 +79,7 @@ pub(crate) mod calls {
     }
 }
 
-/// The same functions as without `syscall`, because libc decides whether it makes the system call.
+/// The functions of `calls` that return errors. libc decides whether to make the system call.
 pub(crate) mod syscall {
     pub use super::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, try_time};
 }

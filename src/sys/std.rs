@@ -1,9 +1,10 @@
-//! The same functions over std's clocks, on systems other than Linux (feature `std`).
+//! The public functions over std's clocks, on systems other than Linux (feature `std`).
 
 use crate::routes::{Route, Routes};
 
-/// The public functions, which are documented for Linux. Their errors differ: `EINVAL` for a clock
-/// that std does not have, and `ENOSYS` for a question that std does not answer.
+/// The public functions, which are documented for Linux. Their errors differ from Linux: they
+/// return `EINVAL` for a clock that std does not have, and `ENOSYS` for the resolution and the CPU,
+/// which std cannot tell.
 #[allow(
     missing_docs,
     clippy::missing_errors_doc,
@@ -29,10 +30,10 @@ pub(crate) mod calls {
         clock_gettime(ClockId::REALTIME).map(Timeval::of)
     }
 
-    /// Answers `MONOTONIC` with std's `Instant`, and counts from the first read in this process.
+    /// Answers `MONOTONIC` with std's `Instant`, counted from the first read in this process.
     pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
         static START: OnceLock<Instant> = OnceLock::new();
-        // std's clocks panic there.
+        // On this target, std's clocks panic.
         if cfg!(all(target_family = "wasm", target_os = "unknown")) {
             return Err(Errno::ENOSYS);
         }

@@ -34,11 +34,13 @@ clocks! {
     PROCESS_CPUTIME = 2, "CLOCK_PROCESS_CPUTIME_ID";
     /// CPU time used by this thread. A read is a system call.
     THREAD_CPUTIME = 3, "CLOCK_THREAD_CPUTIME_ID";
-    /// `MONOTONIC`, but not slewed by NTP.
+    /// Like `MONOTONIC`, but not slewed by NTP.
     MONOTONIC_RAW = 4, "CLOCK_MONOTONIC_RAW";
-    /// `REALTIME` at the last timer tick, usually at most 10 ms ago. A read uses no counter.
+    /// `REALTIME` at the last timer tick, usually at most 10 ms ago. A read does not need the CPU's
+    /// counter.
     REALTIME_COARSE = 5, "CLOCK_REALTIME_COARSE";
-    /// `MONOTONIC` at the last timer tick, usually at most 10 ms ago. A read uses no counter.
+    /// `MONOTONIC` at the last timer tick, usually at most 10 ms ago. A read does not need the
+    /// CPU's counter.
     MONOTONIC_COARSE = 6, "CLOCK_MONOTONIC_COARSE";
     /// `MONOTONIC`, plus the time in which the system was suspended.
     BOOTTIME = 7, "CLOCK_BOOTTIME";
@@ -46,7 +48,7 @@ clocks! {
     REALTIME_ALARM = 8, "CLOCK_REALTIME_ALARM";
     /// `BOOTTIME`, for timers that wake a suspended system. A read is a system call.
     BOOTTIME_ALARM = 9, "CLOCK_BOOTTIME_ALARM";
-    /// International Atomic Time, which counts leap seconds, since Linux 3.10. It is `REALTIME`
+    /// International Atomic Time, which counts leap seconds, since Linux 3.10. It equals `REALTIME`
     /// until NTP sets the kernel's offset.
     TAI = 11, "CLOCK_TAI";
 }
@@ -54,8 +56,8 @@ clocks! {
 impl ClockId {
     /// Returns auxiliary clock `n`, 0 to 7.
     ///
-    /// Linux has them since 6.17, with `CONFIG_POSIX_AUX_CLOCKS`. A larger `n` names no clock, and
-    /// the kernel answers `EINVAL`.
+    /// Linux 6.17 added them, with `CONFIG_POSIX_AUX_CLOCKS`. A larger `n` names no clock, and the
+    /// kernel answers `EINVAL`.
     #[doc(alias = "CLOCK_AUX")]
     #[must_use]
     pub const fn aux(n: u8) -> Self {
@@ -65,8 +67,8 @@ impl ClockId {
     /// Returns the CPU-time clock of process `pid`, as clock_getcpuclockid(3) does; 0 is this
     /// process.
     ///
-    /// A number that is too large for a process (2^28 or more) gives `from_raw(i32::MAX)`, a clock
-    /// that no kernel has: a read fails with `EINVAL`.
+    /// For a number that is too large for a process (2^28 or more), the result is
+    /// `from_raw(i32::MAX)`, a clock that no kernel has, so a read fails with `EINVAL`.
     ///
     /// # Examples
     ///
@@ -79,7 +81,7 @@ impl ClockId {
     /// # Ok::<(), Errno>(())
     /// ```
     ///
-    /// libc's `pid_t` is signed, and a negative one is not a process:
+    /// The type is unsigned, unlike libc's `pid_t`, because a negative number is not a process:
     ///
     /// ```compile_fail,E0308
     /// let pid: i32 = -1; // libc::fork() failed
@@ -93,8 +95,8 @@ impl ClockId {
     /// Returns the CPU-time clock of thread `tid` of this process, as pthread_getcpuclockid(3)
     /// does; 0 is this thread.
     ///
-    /// A number that is too large for a thread gives `from_raw(i32::MAX)`, as
-    /// [`process_cpu`](Self::process_cpu) does.
+    /// For a number that is too large for a thread, the result is `from_raw(i32::MAX)`, as in
+    /// [`process_cpu`](Self::process_cpu).
     #[must_use]
     pub const fn thread_cpu(tid: u32) -> Self {
         Self::dynamic(tid, CPUCLOCK_THREAD)
@@ -103,13 +105,13 @@ impl ClockId {
     /// Returns the clock of an open file, such as a PTP hardware clock (`/dev/ptp0`):
     /// `FD_TO_CLOCKID` of clock_getres(2).
     ///
-    /// A negative `fd`, such as the -1 of an open(2) that failed, and one of 2^28 or more give
-    /// `from_raw(i32::MAX)`, a clock that no kernel has: a read fails with `EINVAL`. With the
-    /// feature `std`, `ClockId::from` converts a `std::os::fd::BorrowedFd`.
+    /// For a negative `fd`, such as the -1 of an open(2) that failed, and for one of 2^28 or more,
+    /// the result is `from_raw(i32::MAX)`, a clock that no kernel has, so a read fails with
+    /// `EINVAL`. With the feature `std`, `ClockId::from` converts a `std::os::fd::BorrowedFd`.
     ///
-    /// The function is safe, although std's I/O safety asks for an owned or a borrowed descriptor.
-    /// A `ClockId` is a number, as in C. If the file is not the caller's, the worst that a read of
-    /// the clock can do is return that file's time.
+    /// The function is safe, although std's I/O safety asks for an owned or a borrowed descriptor,
+    /// because a `ClockId` is only a number, as in C. If the file is not the caller's, the worst
+    /// that a read of the clock can do is return that file's time.
     #[doc(alias = "FD_TO_CLOCKID")]
     #[must_use]
     pub const fn from_fd(fd: i32) -> Self {
@@ -181,7 +183,7 @@ impl FromStr for ClockId {
     ///
     /// # Errors
     ///
-    /// If it is not one of the names that `Display` writes with `CLOCK_`.
+    /// If the text is not one of the names with the prefix `CLOCK_` that `Display` writes.
     ///
     /// # Examples
     ///
@@ -209,7 +211,9 @@ pub struct ParseClockIdError(());
 
 impl fmt::Display for ParseClockIdError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no clock has this name (clock_gettime(2) lists them: CLOCK_MONOTONIC, ...)")
+        f.write_str(
+            "no clock has this name (clock_gettime(2) lists the names, such as CLOCK_MONOTONIC)",
+        )
     }
 }
 
@@ -220,8 +224,8 @@ impl core::error::Error for ParseClockIdError {}
 impl From<BorrowedFd<'_>> for ClockId {
     /// Returns the clock of an open file, as [`ClockId::from_fd`] does.
     ///
-    /// Keep the file open while you read the clock. The number does not keep the file open, and can
-    /// belong to another file later.
+    /// Keep the file open while you read the clock. The number does not keep it open, and can
+    /// belong to another file after it is closed.
     fn from(fd: BorrowedFd<'_>) -> Self {
         Self::from_fd(fd.as_raw_fd())
     }

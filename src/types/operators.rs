@@ -1,6 +1,6 @@
 //! `+` and `-` of a time and a `Duration`, the same for every type of time.
 
-/// Implements the operators by `checked_add` and `checked_sub`. The panic messages are std's.
+/// Implements the operators with `checked_add` and `checked_sub`. The panic messages are std's.
 macro_rules! operators {
     ($generics:tt $Time:ty, $what:literal) => {
         operators!($generics $Time, "later", checked_add, Add::add, AddAssign::add_assign,
@@ -13,11 +13,11 @@ macro_rules! operators {
         impl<$($C)?> core::ops::$Operator<core::time::Duration> for $Time {
             type Output = Self;
 
-            #[doc = concat!("Returns the time this much ", $moved, ".")]
+            #[doc = concat!("Returns the time `duration` ", $moved, ".")]
             ///
             /// # Panics
             ///
-            #[doc = concat!("If it does not fit. `", stringify!($checked), "` returns `None` then.")]
+            #[doc = concat!("If the result does not fit. `", stringify!($checked), "` returns `None` instead.")]
             #[inline]
             #[track_caller]
             fn $operate(self, duration: core::time::Duration) -> Self {
@@ -26,11 +26,11 @@ macro_rules! operators {
         }
 
         impl<$($C)?> core::ops::$Assign<core::time::Duration> for $Time {
-            #[doc = concat!("Makes the time this much ", $moved, ".")]
+            #[doc = concat!("Makes the time `duration` ", $moved, ".")]
             ///
             /// # Panics
             ///
-            /// If it does not fit.
+            /// If the result does not fit.
             #[inline]
             #[track_caller]
             fn $assign(&mut self, duration: core::time::Duration) {

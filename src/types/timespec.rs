@@ -15,8 +15,8 @@ const NANOS_PER_SEC: i64 = 1_000_000_000;
 /// The layout is the same as that of `struct __kernel_timespec` (include/uapi/linux/time_types.h).
 /// Unlike [`Instant`] and [`SystemTime`], the type does not say which clock the time is from.
 ///
-/// The fields are public, as in C, so `tv_nsec` can be out of its range. Then the nanoseconds are
-/// carried into the seconds: two times are equal, and have the same hash, if they are the same
+/// The fields are public, as in C, so `tv_nsec` can be out of its range. Comparisons then carry the
+/// nanoseconds into the seconds: two times are equal, and have the same hash, if they are the same
 /// number of nanoseconds.
 ///
 /// [`Instant`]: crate::Instant
@@ -51,7 +51,7 @@ pub struct Timespec {
 }
 
 impl Timespec {
-    /// Creates a time from nanoseconds. -1 is 999,999,999 ns after second -1.
+    /// Creates a time from nanoseconds. -1 becomes 999,999,999 ns after second -1.
     #[inline]
     #[must_use]
     pub const fn from_nanos(nanos: i64) -> Self {
@@ -68,14 +68,14 @@ impl Timespec {
         self.tv_sec as i128 * NANOS_PER_SEC as i128 + self.tv_nsec as i128
     }
 
-    /// Returns the time this much later, or `None` if it does not fit.
+    /// Returns the time `duration` later, or `None` if it does not fit.
     #[inline]
     #[must_use]
     pub const fn checked_add(self, duration: Duration) -> Option<Self> {
         Self::from_all_nanos(self.as_nanos() + duration.as_nanos() as i128)
     }
 
-    /// Returns the time this much earlier, or `None` if it does not fit.
+    /// Returns the time `duration` earlier, or `None` if it does not fit.
     #[inline]
     #[must_use]
     pub const fn checked_sub(self, duration: Duration) -> Option<Self> {
@@ -98,14 +98,15 @@ impl Timespec {
             return None;
         }
         let below = (nanos % NANOS_PER_SEC as i128) as u32;
-        // A compiler for 32 bits sees only from the second `%` that `new` cannot panic.
+        // On 32-bit targets, only the second `%` shows the compiler that `new` cannot panic.
         Some(Duration::new(seconds as u64, below % NANOS_PER_SEC as u32))
     }
 
     /// Creates a time from nanoseconds, or returns `None` if its seconds do not fit.
     #[inline]
     pub(crate) const fn from_all_nanos(nanos: i128) -> Option<Self> {
-        // For a caller with 64 bits the test disappears, and so does the long division.
+        // If the caller's number has 64 bits, the compiler removes this test and the 128-bit
+        // division.
         if nanos as i64 as i128 == nanos {
             return Some(Self::from_nanos(nanos as i64));
         }
@@ -119,7 +120,7 @@ impl Timespec {
         })
     }
 
-    /// Returns the nanoseconds of a time that the kernel made. These always fit in 64 bits
+    /// Returns the nanoseconds of a time that the kernel returned. They always fit in 64 bits
     /// (`ktime_t`), so this is cheaper than [`as_nanos`](Self::as_nanos).
     #[inline]
     pub(crate) const fn ktime(self) -> i64 {
@@ -128,8 +129,8 @@ impl Timespec {
             .wrapping_add(self.tv_nsec)
     }
 
-    /// Returns `tv_nsec`, or the kernel's `EINVAL` (`timespec64_valid`) if it is not less than a
-    /// second.
+    /// Returns `tv_nsec`. If it is negative or not less than a second, returns `EINVAL`, as the
+    /// kernel does (`timespec64_valid`).
     pub(crate) fn subsec_nanos(self) -> Result<u32, Errno> {
         match u32::try_from(self.tv_nsec) {
             Ok(nanos) if self.tv_nsec < NANOS_PER_SEC => Ok(nanos),
@@ -195,8 +196,8 @@ pub(crate) struct Timespec32 {
 }
 
 impl Timespec32 {
-    /// Returns the time in 64 bits, or `EOVERFLOW` for negative seconds. These are seconds after
-    /// January 2038, because no clock of the system has a time before its zero.
+    /// Returns the time in 64 bits, or `EOVERFLOW` for negative seconds. Negative seconds are a
+    /// time after January 2038, because no clock of the system has a time before its zero.
     pub(crate) fn widened(self) -> Result<Timespec, Errno> {
         if self.tv_sec < 0 {
             return Err(Errno::EOVERFLOW);

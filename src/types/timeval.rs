@@ -9,8 +9,8 @@ use crate::errno::Errno;
 
 /// A time in seconds and microseconds, 64 bits each on every architecture.
 ///
-/// The fields are public, as in C. Times are compared and hashed by the microseconds that they
-/// stand for, even if `tv_usec` is out of its range, as a [`Timespec`] is.
+/// The fields are public, as in C. As with a [`Timespec`], times are equal, and have the same hash,
+/// if they are the same number of microseconds, even if `tv_usec` is out of its range.
 ///
 /// ```
 /// use vdso_time::Timeval;
@@ -28,7 +28,7 @@ pub struct Timeval {
 }
 
 impl Timeval {
-    /// Converts a time, and truncates the nanoseconds to microseconds.
+    /// Converts a time, and rounds the nanoseconds down to microseconds.
     pub(crate) fn of(time: Timespec) -> Self {
         Self {
             tv_sec: time.tv_sec,
@@ -67,8 +67,9 @@ impl TryFrom<Timeval> for Timespec {
 impl TryFrom<Timeval> for Duration {
     type Error = Errno;
 
-    /// Converts a time. Fails like the conversion of a [`Timespec`], with `EOVERFLOW` if the time
-    /// is negative.
+    /// Converts a time that is not negative. The errors are those of the conversion of a
+    /// [`Timespec`]: `EINVAL` if `tv_usec` is out of its range, and `EOVERFLOW` if the time is
+    /// negative.
     #[inline]
     fn try_from(time: Timeval) -> Result<Self, Errno> {
         Timespec::try_from(time)?.try_into()

@@ -1,4 +1,5 @@
-//! criterion: a benchmark on the CPU's counter. `cargo bench` would measure; this makes one call.
+//! criterion: a benchmark that is timed with the CPU's counter. As an example it only runs the
+//! routine once; under `cargo bench` it would measure.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! fern: the line's time is the coarse clock's.
+//! fern: each line has the time of the coarse clock.
 
 use vdso_time_adapters::jiff_now;
 

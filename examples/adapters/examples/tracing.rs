@@ -1,4 +1,4 @@
-//! tracing-subscriber: the line's time is the coarse clock's.
+//! tracing-subscriber: each line has the time of the coarse clock.
 
 use vdso_time_adapters::CoarseTime;
 

@@ -1,4 +1,5 @@
-//! What a program copies to have vdso-time's times in its log lines. `docs/ADOPT.md` explains it.
+//! The code that a program copies to get vdso-time's times into its log lines. `docs/ADOPT.md`
+//! explains it.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -11,7 +12,7 @@ use vdso_time::RealtimeCoarse;
 ///
 /// # Errors
 ///
-/// The clock is beyond the year 9999.
+/// If the clock is beyond the year 9999.
 pub fn jiff_now() -> Result<jiff::Timestamp, jiff::Error> {
     jiff::Timestamp::try_from(SystemTime::from(RealtimeCoarse::now()))
 }

@@ -1,4 +1,4 @@
-//! `cargo run --release`: what a log line costs with each clock.
+//! `cargo run --release`: measures what a log line costs with each clock.
 
 use std::fmt;
 use std::hint::black_box;
@@ -18,7 +18,7 @@ use vdso_time_benches::pages::Table;
 
 const LINE: &str = "a line of tracing-subscriber";
 
-/// How the lines get their times. The first is the crate's default.
+/// The ways in which the lines get their times. The first is the default of tracing-subscriber.
 const CLOCKS: [&str; 4] = [
     "default",
     "std, jiff",
@@ -26,8 +26,8 @@ const CLOCKS: [&str; 4] = [
     "without a time",
 ];
 
-/// std's clock with the formatter of [`CoarseTime`]. It shows which part of the gain is the
-/// clock's.
+/// std's clock with the formatter of [`CoarseTime`]. The difference to it shows which part of the
+/// gain comes from the clock.
 struct StdTime;
 
 impl FormatTime for StdTime {
@@ -40,7 +40,7 @@ impl FormatTime for StdTime {
 fn line(name: &'static str, subscriber: impl Subscriber + Send + Sync) -> Contender {
     let subscriber: &'static Dispatch = Box::leak(Box::new(Dispatch::new(subscriber)));
     Contender::new(name, move || {
-        // A program has one subscriber and sets it once, which saves some ns in each line.
+        // A program would set its only subscriber once, which saves a few ns in each line.
         with_default(subscriber, || {
             tracing::info!(answer = black_box(42), "a request was answered")
         });

@@ -1,4 +1,5 @@
-//! Compares the time of a line with std's, and the adapters with the page that shows them.
+//! Compares the time in a log line with std's, and the code of the adapters with the page that
+//! shows it.
 
 use std::fs;
 use std::io::{self, Write};
@@ -31,7 +32,7 @@ fn a_line_starts_with_the_time() {
     let subscriber = fmt.with_writer(move || writer.clone()).finish();
     tracing::subscriber::with_default(subscriber, || tracing::info!("a line"));
     let line = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
-    // jiff reads the time that it printed, and the format is that of the page.
+    // jiff can parse the time that it printed, and the format is the one that the page describes.
     let word = line.split(' ').next().unwrap();
     assert_eq!(
         (word.len(), &word[19..20], &word[23..]),

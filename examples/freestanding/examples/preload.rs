@@ -1,10 +1,11 @@
-//! A library for LD_PRELOAD: the wall clock of the program is an hour ahead.
+//! A library for LD_PRELOAD that moves the wall clock of a program an hour ahead.
 //!
-//! vdso-time does not call libc's clock functions, so functions that take their place can call
-//! vdso-time. Calling std here, or libc's clocks, would call these functions again, without end.
+//! vdso-time does not call libc's clock functions, so the functions that replace them can call
+//! vdso-time. If they called std's or libc's clocks, they would call themselves again, without end.
 //! The program can call them before any constructor has run, and in signal handlers.
 //!
-//! Do not turn on the feature `libc` of vdso-time in a library whose getauxval calls vdso-time.
+//! If such a library also replaces getauxval, and its getauxval calls vdso-time, do not turn on the
+//! feature `libc` of vdso-time, which calls getauxval.
 
 #![no_std]
 
@@ -13,7 +14,7 @@ use core::panic::PanicInfo;
 
 use vdso_time::ClockId;
 
-/// The seconds that the wall clock is ahead.
+/// The number of seconds by which the wall clock is ahead.
 const AHEAD: i64 = 3600;
 
 /// The clocks that are moved.
@@ -50,7 +51,7 @@ pub unsafe extern "C" fn clock_gettime(clock: c_int, time: *mut libc::timespec) 
     }
 }
 
-/// Replaces gettimeofday(2). As libc's, it writes a time zone of 0.
+/// Replaces gettimeofday(2). Like libc's function, it writes a time zone of 0.
 ///
 /// # Safety
 /// `time` and `zone` must be null or addresses to write to.
@@ -92,11 +93,11 @@ pub unsafe extern "C" fn time(seconds: *mut libc::time_t) -> libc::time_t {
     moved
 }
 
-/// Sets errno.
+/// Sets errno and returns -1.
 fn failed(error: c_int) -> c_int {
-    // SAFETY: libc has an address for each thread.
+    // SAFETY: the function has no precondition.
     let errno = unsafe { libc::__errno_location() };
-    // SAFETY: the address is this thread's.
+    // SAFETY: this thread's errno is valid for writes.
     unsafe { errno.write(error) };
     -1
 }

@@ -1,5 +1,5 @@
-//! Reads the clock in the handler of a timer's signal, a thousand times. The first call of the
-//! process can be the handler's, or be interrupted by it.
+//! Reads the clock a thousand times in the handler of a timer's signal. The handler may make the
+//! first call of the process, or interrupt it.
 //!
 //! A handler must not panic, so it calls `try_now()`. It must not print or allocate either, as
 //! always (signal-safety(7)); vdso-time does neither.

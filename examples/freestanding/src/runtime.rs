@@ -1,10 +1,10 @@
-//! What libc and std provide elsewhere: the entry point, the standard output, the end, and the
-//! functions that the compiler calls.
+//! What libc and std provide in other programs: the entry point, the standard output, the exit, and
+//! the functions that the compiler calls.
 
 use core::arch::{asm, global_asm};
 use core::{fmt, panic, ptr};
 
-// The kernel enters at `_start`. The stack pointer is the address of argc.
+// The kernel starts the program at `_start`. The stack pointer is then the address of argc.
 #[cfg(target_arch = "x86_64")]
 global_asm!(".globl _start", "_start: mov rdi, rsp", "and rsp, -16", "call {0}", sym start);
 #[cfg(target_arch = "aarch64")]
@@ -31,7 +31,7 @@ const CALLS: [usize; 2] = if cfg!(target_arch = "x86_64") {
 /// Calls `main` with argc and the value of `AT_SYSINFO_EHDR`, or null.
 unsafe extern "C" fn start(stack: *const usize) -> ! {
     const AT_SYSINFO_EHDR: usize = 33;
-    // The stack begins with argc, as many arguments, 0, the environment, 0, and the auxiliary
+    // The stack begins with argc, that many arguments, 0, the environment, 0, and the auxiliary
     // vector (System V ABI, "Initial Process Stack"). The last pair of the vector is 0, 0.
     // SAFETY: no word beyond that pair is read.
     let word = |at: usize| unsafe { stack.wrapping_add(at).read() };
@@ -99,13 +99,13 @@ pub unsafe fn system_call(number: usize, [first, second, third]: [usize; 3]) -> 
     result
 }
 
-// The compiler generates calls of these functions. Volatile accesses keep it from replacing the
-// loops by calls of the functions themselves.
+// The compiler generates calls of these functions. Because of the volatile accesses, it does not
+// replace the loops with calls of the functions themselves.
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {
     for step in 0..len {
-        // In this direction each byte is read before it is written.
+        // The buffers may overlap. In this direction, each byte is read before it is overwritten.
         let at = if to.addr() <= from.addr() {
             step
         } else {

@@ -7,12 +7,12 @@ use crate::types::{ClockId, Cpu, Timespec, Timeval};
 
 /// Returns the seconds since the Epoch: time(2), with 64 bits on every architecture.
 ///
-/// It is the second of `CLOCK_REALTIME_COARSE`, as in time(2). It changes with the timer tick, up
-/// to 10 ms after the second of `CLOCK_REALTIME`.
+/// As in time(2), these are the seconds of `CLOCK_REALTIME_COARSE`. They change at a timer tick, up
+/// to 10 ms after the seconds of `CLOCK_REALTIME`.
 ///
-/// The result is -1 if the vDSO and every system call fail. This is the contract of time(2), and it
-/// means that the vDSO's answer needs no test. Where -1 would be mistaken for a time, such as in an
-/// expiry date, use [`try_time`], which returns the error.
+/// The result is -1 if the vDSO and every system call fail. This is the contract of time(2), and
+/// with it the vDSO's answer can be returned without a test. Where -1 would be mistaken for a time,
+/// such as in an expiry date, use [`try_time`], which returns the error.
 #[inline]
 #[must_use]
 pub fn time() -> i64 {
@@ -23,8 +23,8 @@ pub fn time() -> i64 {
 ///
 /// # Errors
 ///
-/// - If every system call fails, the first error other than `ENOSYS`. A sandbox usually answers
-///   `EPERM`.
+/// - The first error other than `ENOSYS`, if every system call fails. If a sandbox denies them, it
+///   is usually `EPERM`.
 /// - `EOVERFLOW` after January 2038, if only 32-bit system calls answer.
 #[inline]
 pub fn try_time() -> Result<i64, Errno> {
@@ -53,9 +53,10 @@ pub fn gettimeofday() -> Result<Timeval, Errno> {
 /// # Errors
 ///
 /// - `EINVAL`: the kernel has no such clock.
-/// - Usually `EPERM`, if a sandbox denies the system call and the vDSO does not read this clock.
+/// - The error that a sandbox returns, usually `EPERM`, if it denies the system call and the vDSO
+///   does not read this clock.
 /// - `EOVERFLOW` after January 2038, if only 32-bit system calls answer.
-/// - The driver of a clock may return errors of its own.
+/// - Errors of the clock's driver, if the clock is a device's.
 ///
 /// # Examples
 ///
@@ -81,7 +82,7 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
 /// It is 1 ns, or the length of a timer tick (1 to 10 ms) for a coarse clock and in a kernel
 /// without high-resolution timers. It is neither the cost of a read nor the accuracy of the clock.
 ///
-/// For an auxiliary clock ([`ClockId::aux`]) the vDSO answers 1 ns since Linux 6.17, even if the
+/// Since Linux 6.17, the vDSO answers 1 ns for an auxiliary clock ([`ClockId::aux`]), even if the
 /// clock does not exist. In that case [`syscall::clock_getres`](crate::syscall::clock_getres)
 /// returns `EINVAL`.
 ///
@@ -102,7 +103,8 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
 pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
     let mut resolution = Timespec::default();
     let result = CLOCK_GETRES.get()(clock, &mut resolution);
-    // No clock has a resolution of 0. CRIU leaves such a function behind (docs/ABI.md).
+    // No clock has a resolution of 0, but CRIU can leave a function behind that returns 0
+    // (docs/ABI.md).
     if result != 0 || resolution.tv_sec == 0 && resolution.tv_nsec == 0 {
         retry_clock(result, clock, &mut resolution, syscall::clock_getres)?;
     }
@@ -115,8 +117,8 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 ///
 /// # Errors
 ///
-/// The error of a sandbox, if the vDSO has no getcpu that reads the CPU itself: on arm, aarch64 and
-/// riscv64, on i386 before Linux 6.3, and in images that QEMU or gVisor made.
+/// The error that a sandbox returns, if the vDSO has no getcpu that works without the system call:
+/// on arm, aarch64 and riscv64, on i386 before Linux 6.3, and in the images of QEMU and gVisor.
 #[inline]
 pub fn getcpu() -> Result<Cpu, Errno> {
     let mut cpu = 0;
@@ -127,12 +129,12 @@ pub fn getcpu() -> Result<Cpu, Errno> {
     Ok(Cpu { cpu, node })
 }
 
-// The variables for the answer are initialised, because a vDSO or a sandbox may answer 0 and write
-// nothing.
+// The variables for the answer are initialised, because a vDSO may return 0 and write nothing, and
+// so may a system call in a sandbox.
 //
-// The kernel's answer goes to the same variables as the vDSO's. If `ask_kernel` returned it, every
-// caller would load, with one instruction, 16 bytes that two instructions had stored, and would
-// wait for both stores.
+// The kernel's answer goes to the same variables as the vDSO's. If `ask_kernel` returned it
+// instead, every caller would load with one instruction 16 bytes that two instructions have stored.
+// Such a load has to wait until both stores are complete.
 
 #[cold]
 #[inline(never)]
@@ -140,8 +142,8 @@ fn ask_kernel<T>(ask: impl FnOnce() -> T) -> T {
     ask()
 }
 
-/// Asks the kernel after an answer of the vDSO that is not final. EINVAL is final, other errors are
-/// not: kernels have answered ENOSYS for a clock source that their vDSO could not read (mips before
+/// Asks the kernel, unless the vDSO's answer is final. EINVAL is final. Other errors are not,
+/// because vDSOs have returned ENOSYS for a clock source that they could not read (mips before
 /// 4.13).
 #[cold]
 #[inline(never)]

@@ -1,8 +1,8 @@
 //! The slots, and the pass over the image that fills all of them.
 //!
-//! Every slot has the 64-bit signature, on every kernel. Each function is resolved alone: a missing
-//! symbol does not disable another function. A slot keeps its function, whatever later calls of it
-//! return.
+//! The slots here have the 64-bit signature, on every kernel. Each function is resolved separately,
+//! so a missing symbol does not disable another function. A slot keeps its function, whatever that
+//! function returns later.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -42,8 +42,8 @@ pub(super) static CLOCK_GETRES: Slot<ClockFn> = Slot::new(
 );
 pub(super) static GETCPU: Slot<GetcpuFn> = Slot::new(resolve_getcpu, no_getcpu, no_getcpu);
 
-/// Returns the adapter if a candidate of the function has another signature, and otherwise the
-/// fallback, so that only programs that need the adapter contain it.
+/// Returns the adapter if one of the candidates has another signature. Otherwise returns the
+/// fallback, so that the program does not contain an adapter that it does not need.
 const fn adapter<F: FnPtr>(entry: &Entry, adapter: F, fallback: F) -> F {
     if entry.has_only(F::SHAPE) {
         fallback
@@ -89,10 +89,10 @@ static HAS_VERSIONS: AtomicBool = AtomicBool::new(false);
 
 /// Finds the vDSO and its functions, as the first call of any function does.
 ///
-/// Call it before a thread enters a sandbox that kills for the system calls of the first call:
-/// `rt_sigprocmask` and, without the feature `libc`, `prctl`, `openat`, `read` and `close`.
+/// Call it before a thread enters a sandbox that kills the process for a system call of the first
+/// call: `rt_sigprocmask` or, without the feature `libc`, `prctl`, `openat`, `read` or `close`.
 pub fn warm_up() {
-    // The slot that is filled last.
+    // `TIME` is filled last.
     if !TIME.is_filled() {
         resolve_all();
     }
@@ -117,7 +117,7 @@ pub fn routes() -> Routes {
 }
 
 /// Finds the vDSO, and fills every slot: first those that an adapter calls, and `TIME` last, so
-/// that a thread that sees it filled sees all of them.
+/// that a thread that sees `TIME` filled sees all others filled as well.
 #[inline(never)]
 fn resolve_all() {
     let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = find_symbols();
@@ -162,8 +162,8 @@ fn find_symbols() -> [Result<Code, FallbackReason>; 5] {
 extern "C" fn gettimeofday_from_clock_gettime(out: &mut Timeval, _: Option<&mut ()>) -> i32 {
     let mut now = Timespec::default();
     let result = CLOCK_GETTIME.get()(ClockId::REALTIME, &mut now);
-    // The kernel's nanoseconds fit in 32 bits. A 64-bit division would be a function call on a
-    // 32-bit CPU.
+    // The kernel's nanoseconds fit in 32 bits, so 32 bits are divided: a 64-bit division would be a
+    // function call on a 32-bit CPU.
     *out = Timeval {
         tv_sec: now.tv_sec,
         tv_usec: (now.tv_nsec as u32 / 1000).into(),
@@ -171,8 +171,8 @@ extern "C" fn gettimeofday_from_clock_gettime(out: &mut Timeval, _: Option<&mut 
     result
 }
 
-/// Computes `time` from `CLOCK_REALTIME_COARSE`, which has the second of time(2) and reads no
-/// counter.
+/// Computes `time` from `CLOCK_REALTIME_COARSE`, whose seconds are those that time(2) returns, and
+/// which is read without the CPU's counter.
 extern "C" fn time_from_clock_gettime(_: Option<&mut i64>) -> i64 {
     let mut now = Timespec::default();
     let result = CLOCK_GETTIME.get()(ClockId::REALTIME_COARSE, &mut now);
@@ -183,8 +183,8 @@ extern "C" fn time_from_clock_gettime(_: Option<&mut i64>) -> i64 {
     }
 }
 
-// The fallbacks, which the slots get if no symbol answers. The callers of `time` do not test its
-// result, so its fallback asks the kernel itself.
+// The fallbacks, which the slots get if no symbol answers. `time()` does not test the result of its
+// slot, so the fallback of this slot asks the kernel itself.
 
 const ENOSYS: i32 = -Errno::ENOSYS.raw_os_error();
 

@@ -5,9 +5,9 @@
 //! each call whether it is the first one. That would be one more load, a test and a branch in every
 //! read, for an event that happens once in a process.
 //!
-//! `routes()` reports what the slots hold. We tried a record beside them, but it needed a table of
-//! all reasons, and could only repeat what the slots know. A new search of the image would be
-//! worse, because in a sandbox it could find less than the first call did.
+//! `routes()` reports what the slots hold. We tried a separate record, but it needed a table of all
+//! reasons, and could only repeat what the slots know. A new search of the image would be worse,
+//! because in a sandbox it could find less than the first call did.
 //!
 //! # Memory ordering
 //!
@@ -35,7 +35,7 @@ use crate::arch::{Entry, Shape};
 use crate::choice::{Choice, FallbackReason, Outcome};
 use crate::types::{ClockId, Timespec, Timespec32, Timeval};
 
-/// A function pointer, and the shape that the tables have for its signature.
+/// A function pointer, and the shape that stands for its signature in the tables.
 ///
 /// # Safety
 ///
@@ -64,9 +64,10 @@ signatures! {
     GetcpuFn: Getcpu = fn(&mut u32, &mut u32, Option<&mut ()>) -> i32;
 }
 
-/// The function that a call goes through: one of these four.
+/// The function pointer of a call. It is one of four: the vDSO's function, the resolver, the
+/// adapter or the fallback.
 pub(crate) struct Slot<F> {
-    /// The vDSO's function, or one of the following.
+    /// The address of the function.
     address: AtomicPtr<()>,
     /// The slot's first value. It finds the function, fills the slots and calls the function.
     resolver: F,
@@ -79,19 +80,19 @@ pub(crate) struct Slot<F> {
     reason: AtomicU8,
 }
 
-/// A symbol of the vDSO that can be called. Without this type [`Slot::fill`] would be unsafe, and
-/// each of its seven calls would have to say what `new` says once.
+/// A symbol of the vDSO that can be called. Without this type, [`Slot::fill`] would be unsafe, and
+/// each of its seven calls would need the SAFETY comment that the one call of `new` has.
 #[derive(Clone, Copy)]
 pub(crate) struct Code(Choice);
 
 impl Code {
-    /// Trusts the code at a symbol's address.
+    /// Vouches for the code at a symbol's address.
     ///
     /// # Safety
     ///
-    /// At the address must be code with the C signature of the candidate's shape, for the life of
-    /// the process. It must write only to the variables that its arguments point to, and accept
-    /// null where [`FnPtr`] types have an `Option`.
+    /// For the life of the process, there must be code with the C signature of the candidate's
+    /// shape at the address. It must write only to the variables that its arguments point to, and
+    /// accept null where [`FnPtr`] types have an `Option`.
     pub(crate) unsafe fn new(choice: Choice) -> Self {
         Self(choice)
     }
@@ -180,7 +181,7 @@ impl<F: FnPtr> Slot<F> {
 ///
 /// # Safety
 ///
-/// At the address must be code with the signature of `F`, for the life of the process.
+/// For the life of the process, there must be code with the signature of `F` at the address.
 #[inline]
 unsafe fn function_at<F: FnPtr>(address: *mut ()) -> F {
     const { assert!(size_of::<F>() == size_of::<*mut ()>()) };
@@ -195,7 +196,7 @@ const fn address_of<F: FnPtr>(function: F) -> *mut () {
 }
 
 const fn byte_of(reason: Option<FallbackReason>) -> u8 {
-    // SAFETY: the value has one byte, which is its tag.
+    // SAFETY: the value is one byte, which is its tag and so is initialised.
     unsafe { mem::transmute(reason) }
 }
 

@@ -51,23 +51,24 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 ///
 /// # Errors
 ///
-/// The error of a sandbox.
+/// The error that a sandbox returns.
 pub fn getcpu() -> Result<Cpu, Errno> {
     const NUMBER: u32 = ABI.getcpu.syscalls[0].number;
     kernel::getcpu(NUMBER)
 }
 
-/// The meaning of `EINVAL`.
+/// What `EINVAL` means.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Einval {
-    /// The kernel has no such clock. The caller chose the clock.
+    /// The caller chose the clock, and the kernel does not have it.
     IsFinal,
-    /// The system call cannot answer. This crate chose the clock, which every kernel has.
+    /// This crate chose the clock, which every kernel has. So it is this system call that cannot
+    /// answer, and the next one is tried.
     AsksAgain,
 }
 
 /// Makes the system calls of a function until one answers.
-#[inline] // the number and the shape of the first call are constants then
+#[inline] // so that the number and the shape of the first call are constants
 fn ask(entry: &'static Entry, clock: ClockId, einval: Einval) -> Result<Timespec, Errno> {
     let [first, others @ ..] = entry.syscalls else {
         return Err(Errno::ENOSYS);
@@ -110,12 +111,13 @@ fn read(call: &Syscall, clock: ClockId) -> Result<Timespec, Errno> {
         _ => [out, 0, 0, 0, 0],
     };
     // SAFETY: the table says that the call has this shape. A call of any shape but `Getcpu`, which
-    // no clock function has, writes at most two numbers of 64 bits, to `time`.
+    // is not passed here, writes at most two numbers of 64 bits, to `time`.
     unsafe { checked(call.number, args) }?;
-    // The first condition removes the code from 64-bit programs.
+    // The first condition is a constant, which removes this code from 64-bit programs.
     if (const { cfg!(target_pointer_width = "32") }) && call.shape.is_time32() {
         let numbers = (&raw const time).cast::<Timespec32>();
-        // SAFETY: `time` is larger, and every bit pattern of its bytes is a pair of numbers.
+        // SAFETY: `time` is larger than a `Timespec32`, and every bit pattern is a valid pair of
+        // numbers.
         time = unsafe { numbers.read() }.widened()?;
     }
     if matches!(call.shape, Shape::Timeval64 | Shape::Timeval32) {

@@ -1,15 +1,17 @@
-//! The 32-bit functions of a 32-bit vDSO, with the signature of the 64-bit ones. Their seconds end
-//! in January 2038.
+//! Adapters that give the 32-bit functions of a 32-bit vDSO the signature of the 64-bit ones. Their
+//! seconds overflow in January 2038.
 
 use super::slot::{ClockFn32, Slot};
 use crate::errno::Errno;
 use crate::types::{ClockId, Timespec, Timespec32};
 
-/// The vDSO's functions.
+/// The vDSO's functions with 32-bit times, which the adapters call.
 pub(super) static CLOCK_GETTIME: Slot<ClockFn32> = Slot::new(none, none, none);
 pub(super) static CLOCK_GETRES: Slot<ClockFn32> = Slot::new(none, none, none);
 
-/// Fails, so that the caller asks the kernel: a thread can see the adapter before its symbol.
+/// Fails, so that the caller asks the kernel. A thread can come here through an adapter, because
+/// calls load both slots `Relaxed`: it may see the adapter in the first slot before it sees the
+/// vDSO's function in the slot that the adapter calls.
 extern "C" fn none(_: ClockId, _: &mut Timespec32) -> i32 {
     -Errno::ENOSYS.raw_os_error()
 }

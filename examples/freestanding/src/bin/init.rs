@@ -1,10 +1,11 @@
 //! The first process of a system: nothing is mounted, there is no environment, and its end is a
-//! kernel panic. As process 1 it prints the time and ends, with status 0 if the vDSO answered; a
-//! real one goes on.
+//! kernel panic. As process 1, this program prints the time and ends, with status 0 if the vDSO
+//! answered. A real init would not end.
 //!
-//! - `vdso::set_address` needs neither /proc nor Linux 6.4, whose PR_GET_AUXV answers otherwise.
-//! - Call `try_now()` and its like, which cannot panic.
-//! - Before the network is up the wall clock can be at 1970. `CLOCK_MONOTONIC` is right.
+//! - It calls `vdso::set_address`, because otherwise the crate needs /proc, or PR_GET_AUXV of Linux
+//!   6.4, to find the vDSO.
+//! - It calls `try_now()` and not `now()`, because `try_now()` cannot panic.
+//! - It reads `CLOCK_MONOTONIC`, because the wall clock can be at 1970 until the network is up.
 
 #![no_std]
 #![no_main]

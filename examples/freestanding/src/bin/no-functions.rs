@@ -1,4 +1,4 @@
-//! Does nothing. Compared with `five-functions`, it gives the size of the five functions.
+//! Does nothing. `five-functions` is larger by the size of the five functions.
 
 #![no_std]
 #![no_main]
