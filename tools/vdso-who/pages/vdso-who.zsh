@@ -17,20 +17,20 @@ _vdso-who() {
     _arguments "${_arguments_options[@]}" : \
 '-p+[Watch this process and its descendants]:PID:_pids' \
 '--pid=[Watch this process and its descendants]:PID:_pids' \
-'--cgroup=[Watch the processes of this cgroup, a directory of /sys/fs/cgroup]:DIRECTORY:_files' \
-'--group-by=[Which processes share a row \[default\: those with the same name, but with --pid each process has its own row\]]:WHAT:((thread\:"Each thread has its own row"
+'--cgroup=[Watch the processes of this cgroup, a directory under /sys/fs/cgroup]:DIRECTORY:_files' \
+'--group-by=[Which processes share a row \[default\: those with the same name; with --pid, each process has its own row\]]:WHAT:((thread\:"Each thread has its own row"
 process\:"Each process has its own row"
-name\:"Processes with the same name and unit"
-unit\:"Processes of the same systemd unit, container or pod"))' \
-'--depth=[How many functions a row shows\: the caller of the clock, its caller, and so on]:N:_default' \
-'(--folded -o --output --exact)-i+[Refresh the table every N seconds until \`q\` or Ctrl-C. With --json, print one line of JSON every N seconds]:N:_default' \
-'(--folded -o --output --exact)--interval=[Refresh the table every N seconds until \`q\` or Ctrl-C. With --json, print one line of JSON every N seconds]:N:_default' \
+name\:"Processes with the same name and unit share a row"
+unit\:"Processes of the same systemd unit, container or pod share a row"))' \
+'--depth=[How many functions a row shows\: the function that reads the clock, its caller, and so on]:N:_default' \
+'(--folded -o --output --exact)-i+[Refresh the table every N seconds until \`q\` or Ctrl-C is pressed. With --json, print one line of JSON every N seconds]:N:_default' \
+'(--folded -o --output --exact)--interval=[Refresh the table every N seconds until \`q\` or Ctrl-C is pressed. With --json, print one line of JSON every N seconds]:N:_default' \
 '-d+[How long to measure \[default\: until COMMAND exits, otherwise 10 s\]]:SECONDS:_default' \
 '--duration=[How long to measure \[default\: until COMMAND exits, otherwise 10 s\]]:SECONDS:_default' \
-'-F+[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all together have 4000\]]:NUMBER:_default' \
-'-r+[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all together have 4000\]]:NUMBER:_default' \
-'--frequency=[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all together have 4000\]]:NUMBER:_default' \
-'--rate=[Samples for each second of CPU time \[default\: 499; with more than 8 CPUs fewer, so that all together have 4000\]]:NUMBER:_default' \
+'-F+[Samples per second of CPU time \[default\: 499; fewer with more than 8 CPUs, so that all CPUs together take about 4000\]]:NUMBER:_default' \
+'-r+[Samples per second of CPU time \[default\: 499; fewer with more than 8 CPUs, so that all CPUs together take about 4000\]]:NUMBER:_default' \
+'--frequency=[Samples per second of CPU time \[default\: 499; fewer with more than 8 CPUs, so that all CPUs together take about 4000\]]:NUMBER:_default' \
+'--rate=[Samples per second of CPU time \[default\: 499; fewer with more than 8 CPUs, so that all CPUs together take about 4000\]]:NUMBER:_default' \
 '(-i --interval --exact --folded)--compare=[Compare the shares with the shares of an earlier --json report]:FILE:_files' \
 '-o+[Write the report to this file; if its name ends with .svg, the report is a flame graph]:FILE:_files' \
 '--output=[Write the report to this file; if its name ends with .svg, the report is a flame graph]:FILE:_files' \
@@ -38,12 +38,12 @@ unit\:"Processes of the same systemd unit, container or pod"))' \
 '-a[Watch all processes]' \
 '--all[Watch all processes]' \
 '(--cgroup -a --all)--no-children[Do not follow child processes (--exact implies this)]' \
-'(-F --frequency -p --pid --cgroup -a --all)--exact[Count every read of COMMAND, which slows it down]' \
+'(-F --frequency -p --pid --cgroup -a --all)--exact[Count every vDSO read of COMMAND, which slows it down]' \
 '--debuginfod[Download missing debug information with debuginfod-find(1)]' \
 '(--json)--folded[Print call chains for flamegraph.pl, inferno or speedscope]' \
 '--json[Print JSON]' \
-'-f[Options of strace and perf to follow forks, which is the default here]' \
-'--follow-forks[Options of strace and perf to follow forks, which is the default here]' \
+'-f[Accepted and ignored, for users of strace (-f) and perf (-g)]' \
+'--follow-forks[Accepted and ignored, for users of strace (-f) and perf (-g)]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '-V[Print version]' \
@@ -57,7 +57,7 @@ unit\:"Processes of the same systemd unit, container or pod"))' \
 _vdso-who_subjects() {
     _alternative \
         'commands:command:_command_names -e' \
-        'modes:mode:((top\:"Watch all processes, each second"))'
+        'modes:mode:((top\:"Watch all processes, every second"))'
 }
 
 (( $+functions[_vdso-who_commands] )) ||

@@ -11,35 +11,36 @@ use crate::{console, pages, perf};
 
 const NOTES: &str = "\
 Examples:
-  vdso-who -p 4711                        for 10 seconds
-  vdso-who ./program --option             until the program ends
-  vdso-who --exact ./program --option     every read
-  vdso-who -p 4711 -o who.svg             a flame graph for a browser
-  vdso-who -p 4711 --json -o before.json  to compare with later:
-  vdso-who -p 4711 --compare before.json  has the change helped?
-  vdso-who top                            all processes, each second
-  vdso-who top --json                     a line of JSON each second
-  vdso-who --all --group-by unit          which service?
-  vdso-who --generate man | man -l -      the manual page
+  vdso-who -p 4711                        watch a process for 10 seconds
+  vdso-who ./program --option             watch a command until it ends
+  vdso-who --exact ./program --option     count every read of a command
+  vdso-who -p 4711 -o who.svg             write a flame graph for a browser
+  vdso-who -p 4711 --json -o before.json  save a report to compare with later
+  vdso-who -p 4711 --compare before.json  see whether a change has helped
+  vdso-who top                            show all processes, every second
+  vdso-who top --json                     print a line of JSON every second
+  vdso-who --all --group-by unit          see which service reads the clock
+  vdso-who --generate man | man -l -      show the manual page
 
-Samples show the share of the CPU time. The reads a second are an estimate.
---exact counts reads with breakpoints, which cost 10 to 20 us each, and guards
-the command from the signals that they cause on some virtual machines.
+Shares of CPU time come from samples. Reads per second are an estimate.
+--exact counts the reads in the vDSO with breakpoints, which cost 10 to 20 us
+each. On some virtual machines breakpoints raise signals; vdso-who keeps these
+from the command.
 
 A COMMAND called `top` or `record` needs `--` before it.
 
-With COMMAND the exit status is the command's, or 128 and the number of the
+With COMMAND, the exit status is the command's, or 128 plus the number of the
 signal that ended it. Otherwise:
    0  A report was written; if no share is known, it gives the reason
-   2  The command failed
+   2  The measurement failed, or the report could not be written
   64  The command line is wrong
 
 Ctrl-C ends the measurement and prints the report so far.
 
-[anon] is code in anonymous memory without a perf map: compiled code, or code
-that its program moved there (node --use-largepages, BOLT).
+[anon] is code in anonymous memory without a perf map: just-in-time compiled
+code, or code that the program moved there (node --use-largepages, BOLT).
 
-`vdso-doctor` shows where this machine answers clock reads, and why.";
+`vdso-doctor` shows where clock reads are answered on this machine, and why.";
 
 /// Shows which functions of an unmodified program read the clock
 #[derive(Debug, Parser)]
@@ -54,7 +55,7 @@ pub(crate) struct Arguments {
     /// Run this command, and watch it and its descendants
     #[arg(trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
-    /// Watch the processes of this cgroup, a directory of /sys/fs/cgroup
+    /// Watch the processes of this cgroup, a directory under /sys/fs/cgroup
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) cgroup: Option<PathBuf>,
     /// Watch all processes
@@ -63,30 +64,30 @@ pub(crate) struct Arguments {
     /// Do not follow child processes (--exact implies this)
     #[arg(long, conflicts_with_all = ["cgroup", "all"])]
     no_children: bool,
-    /// Which processes share a row [default: those with the same name,
-    /// but with --pid each process has its own row]
+    /// Which processes share a row [default: those with the same name;
+    /// with --pid, each process has its own row]
     #[arg(long, value_name = "WHAT", verbatim_doc_comment)]
     pub(crate) group_by: Option<GroupBy>,
-    /// How many functions a row shows: the caller of the clock, its caller,
-    /// and so on
+    /// How many functions a row shows: the function that reads the clock,
+    /// its caller, and so on
     #[arg(long, value_name = "N", default_value_t = 2, verbatim_doc_comment)]
     #[arg(value_parser = value_parser!(u16).range(1..=128))]
     depth: u16,
-    /// Refresh the table every N seconds until `q` or Ctrl-C. With --json,
-    /// print one line of JSON every N seconds
+    /// Refresh the table every N seconds until `q` or Ctrl-C is pressed.
+    /// With --json, print one line of JSON every N seconds
     #[arg(short, long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     #[arg(verbatim_doc_comment, overrides_with = "interval", conflicts_with_all = ["folded", "output", "exact"])]
     pub(crate) interval: Option<u32>,
     /// How long to measure [default: until COMMAND exits, otherwise 10 s]
     #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
     pub(crate) duration: Option<u32>,
-    /// Samples for each second of CPU time [default: 499; with more than
-    /// 8 CPUs fewer, so that all together have 4000]
+    /// Samples per second of CPU time [default: 499; fewer with more than
+    /// 8 CPUs, so that all CPUs together take about 4000]
     #[arg(short = 'F', long, value_name = "NUMBER", verbatim_doc_comment)]
     #[arg(visible_alias = "rate", visible_short_alias = 'r')]
     #[arg(value_parser = value_parser!(u32).range(1..=10_000))]
     frequency: Option<u32>,
-    /// Count every read of COMMAND, which slows it down
+    /// Count every vDSO read of COMMAND, which slows it down
     #[arg(long, conflicts_with_all = ["frequency", "pid", "cgroup", "all"])]
     pub(crate) exact: bool,
     /// Download missing debug information with debuginfod-find(1)
@@ -108,7 +109,7 @@ pub(crate) struct Arguments {
     /// Print the manual page (man) or completions (bash, fish, zsh)
     #[arg(long, value_name = "WHAT", value_parser = ["man", "bash", "fish", "zsh"], exclusive = true, hide_possible_values = true)]
     pub(crate) generate: Option<String>,
-    /// Options of strace and perf to follow forks, which is the default here
+    /// Accepted and ignored, for users of strace (-f) and perf (-g)
     #[arg(short = 'f', short_alias = 'g', long, hide = true)]
     follow_forks: bool,
 }
@@ -120,26 +121,26 @@ pub(crate) enum GroupBy {
     Thread,
     /// Each process has its own row.
     Process,
-    /// Processes with the same name and unit.
+    /// Processes with the same name and unit share a row.
     Name,
-    /// Processes of the same systemd unit, container or pod.
+    /// Processes of the same systemd unit, container or pod share a row.
     Unit,
 }
 
-/// The error of a command line that names nothing to watch.
+/// The error for a command line that names nothing to watch.
 const WHAT_TO_WATCH: &str = "say what to watch: -p PID, a COMMAND, --all, --cgroup DIRECTORY, or \
                              `vdso-who top` (see `vdso-who --help`)";
 
-/// The error of --compare with a flame graph.
+/// The error for --compare with a flame graph.
 const NO_COMPARISON: &str = "--compare prints a table or JSON, but not a flame graph: write to a \
                              file whose name does not end with .svg (see `vdso-who --help`)";
 
-/// The request of a command line.
+/// The action that a command line asks for.
 pub(crate) enum Request {
     Measure(Box<Arguments>),
     /// The help, the version, the manual page or completions.
     Print(String),
-    /// Nothing, because it is wrong.
+    /// The error text of a wrong command line.
     Wrong(String),
 }
 
@@ -169,8 +170,9 @@ impl Arguments {
         }
     }
 
-    /// Returns the samples for each second of CPU time. Each sample has a copy of the stack, so on
-    /// a host with many CPUs 499 samples for each CPU would be too much.
+    /// Returns the number of samples per second of CPU time. Each sample contains a copy of the
+    /// stack, so on a host with many CPUs, 499 samples a second from each CPU would be too much
+    /// data.
     pub(crate) fn frequency(&self) -> u32 {
         const DEFAULT: u32 = 499;
         const OF_ALL: u32 = 4000;
@@ -182,12 +184,12 @@ impl Arguments {
         (OF_ALL / cpus.max(1)).clamp(LEAST, DEFAULT)
     }
 
-    /// Returns how many functions a row has at most.
+    /// Returns the maximum number of functions in a row.
     pub(crate) fn depth(&self) -> usize {
         self.depth.into()
     }
 
-    /// Returns whether a command is watched, which this program starts.
+    /// Returns whether the target is a command, which this program starts itself.
     pub(crate) fn has_command(&self) -> bool {
         !self.command.is_empty()
     }
@@ -199,7 +201,7 @@ impl Arguments {
     }
 
     /// Returns which processes share a row: by default the processes with the same name, but with
-    /// --pid each process has its own.
+    /// --pid each process has its own row.
     pub(crate) fn grouping(&self) -> GroupBy {
         match self.group_by {
             Some(group_by) => group_by,
@@ -213,7 +215,7 @@ impl Arguments {
         self.folded || self.is_svg()
     }
 
-    /// Returns whether the report is a flame graph, which the name of its file tells.
+    /// Returns whether the report is a flame graph: the name of its file ends with `.svg`.
     pub(crate) fn is_svg(&self) -> bool {
         let path = self.output.as_deref();
         let Some(extension) = path.and_then(|path| path.extension()) else {
@@ -222,8 +224,9 @@ impl Arguments {
         extension.eq_ignore_ascii_case("svg")
     }
 
-    /// Returns the words of a command line. Users of perf and py-spy type `record`, which is the
-    /// default here, or `top`, which means `--interval=1`, of all processes if none is named.
+    /// Replaces the words `record` and `top`, which users of perf and py-spy type. `record` is
+    /// removed, because recording is the default here. `top` becomes `--interval=1`, and `--all` is
+    /// added if the command line does not say what to watch.
     fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
         let mut words: Vec<_> = words.collect();
         let Some(first) = words.get(1) else {

@@ -1,4 +1,4 @@
-//! Breakpoints on the vDSO's functions: where they are, and whether this host can have them.
+//! Breakpoints on the vDSO's functions: where they are set, and whether they work on this host.
 
 #![allow(unsafe_code, reason = "a process is forked")]
 
@@ -18,44 +18,49 @@ use crate::error::{Error, Result, not_started};
 use crate::guard::wait_for;
 use crate::perf::{Events, Plan, explain};
 
-/// The breakpoints of a CPU.
+/// The number of breakpoints that a CPU has.
 const BREAKPOINTS: usize = 4;
 
 /// Returns the addresses at which reads of a process are counted.
 pub(crate) fn addresses(pid: u32) -> Result<Vec<u64>> {
     let space = AddressSpace::of(pid, Files::default())?;
     let Some(mut functions) = space.vdso_symbols() else {
-        return Err(omit("it has no vDSO, where reads are counted"));
+        return Err(omit(
+            "the process has no vDSO, so its reads cannot be counted",
+        ));
     };
     functions.retain(|(name, _)| reads_clock(name));
     if functions.is_empty() {
-        return Err(omit("its vDSO has no functions"));
+        return Err(omit(
+            "the vDSO of the process has no functions that read a clock",
+        ));
     }
-    // A 32-bit vDSO has more than four. A resolution is read seldom.
+    // A 32-bit vDSO has more than four functions that read clocks. Programs seldom read a
+    // resolution, so those functions come last.
     functions.sort_by_key(|(name, _)| name.contains("clock_getres"));
     functions.truncate(BREAKPOINTS);
     Ok(functions.into_iter().map(|(_, address)| address).collect())
 }
 
-/// Returns the error of a machine that cannot count reads.
+/// Returns the error for a machine or a process on which reads cannot be counted.
 fn omit(what: &str) -> Error {
     format!("{what}: omit --exact").into()
 }
 
-/// How often a child of this program hits a breakpoint before another process does. A guard
-/// swallows the signals that come later.
+/// How often a child of this program hits a breakpoint before the command gets any: in so many
+/// rounds, so many reads in each. If a breakpoint raises a signal later, the guard swallows it.
 const ROUNDS: u64 = 10;
 const READS: u64 = 1000;
 
-/// Hits a breakpoint 10,000 times in a forked child, which SIGTRAP may end, and returns the
-/// nanoseconds of one.
+/// Tests this host: hits a breakpoint 10,000 times in a forked child, because SIGTRAP may end that
+/// process. Returns how many nanoseconds a counted read takes.
 ///
 /// # Errors
-/// If one raises SIGTRAP, which ends a process.
+/// If a breakpoint raises SIGTRAP, which would end a process, or if breakpoints do not fire.
 pub(crate) fn test_host() -> Result<u64> {
     let (gate, end) = UnixStream::pair()?;
     // SAFETY: the child makes system calls and reads clocks until it ends. It allocates nothing and
-    // takes no lock, which another thread may have had.
+    // takes no lock, because another thread may have held one during the fork.
     let ForkResult::Parent { child } = unsafe { fork() }.map_err(not_started)? else {
         drop(gate);
         hit(end)
@@ -66,16 +71,16 @@ pub(crate) fn test_host() -> Result<u64> {
     let counted = counted?;
     if status.signal() == Some(libc::SIGTRAP) {
         return Err(omit(
-            "a breakpoint raised SIGTRAP on this host, as KVM without the fix of CVE-2025-21839 does. It would end a \
-             process",
+            "a breakpoint raised SIGTRAP on this host, as under KVM without the fix for CVE-2025-21839. That signal \
+             would end a process",
         ));
     }
     counted.ok_or_else(|| omit("breakpoints do not fire on this machine"))
 }
 
-/// Reads the clock in the child.
+/// Reads the clock in the child, once the parent has set the breakpoints.
 fn hit(mut end: UnixStream) -> ! {
-    // SIGTRAP would write a core dump.
+    // Without this limit, SIGTRAP could write a core dump.
     let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
     let mut byte = [0];
     if end.read_exact(&mut byte).is_ok() {
@@ -83,7 +88,7 @@ fn hit(mut end: UnixStream) -> ! {
         for _ in 1..ROUNDS {
             read_clock();
         }
-        // The other end closes when the executions were read.
+        // The parent closes the other end when it has read how often the breakpoints were hit.
         if end.write_all(&nanos.to_ne_bytes()).is_ok() {
             let _ = end.read_exact(&mut byte);
         }
@@ -92,8 +97,8 @@ fn hit(mut end: UnixStream) -> ! {
     unsafe { libc::_exit(0) }
 }
 
-/// Returns the nanoseconds of the first round. Later ones find the buffers full, which costs less.
-/// Other programs use the CPU meanwhile, so its CPU time counts.
+/// Returns the CPU time of the first round, in nanoseconds. Later rounds cost less, because the
+/// buffers are full then. CPU time is measured because other programs may use the CPU meanwhile.
 fn first_round() -> u64 {
     let start = cpu_time();
     read_clock();
@@ -113,7 +118,8 @@ fn read_clock() {
     }
 }
 
-/// Lets the child continue. Returns the cost of a read there, if each read hit a breakpoint.
+/// Sets breakpoints in the child and lets it continue. Returns the cost of a read there, if each
+/// read hit a breakpoint.
 fn count(pid: u32, mut gate: UnixStream) -> Result<Option<u64>> {
     let sampling = Plan {
         pids: &[pid],
@@ -122,7 +128,8 @@ fn count(pid: u32, mut gate: UnixStream) -> Result<Option<u64>> {
         period: 1_000_000,
         addresses: &[],
     };
-    // If sampling is denied as well, omitting --exact would not help.
+    // Sampling is tried first. If it is denied as well, the error must not advise to omit --exact,
+    // because that would not help.
     Events::open(&sampling).map_err(|error| explain(&error, &sampling))?;
     let plan = Plan {
         period: 0,
@@ -132,7 +139,7 @@ fn count(pid: u32, mut gate: UnixStream) -> Result<Option<u64>> {
     let mut events = Events::open(&plan).map_err(|error| explain(&error, &plan))?;
     gate.write_all(&[0])?;
     let mut nanos = [0; 8];
-    // It fails if the child was ended.
+    // This fails if SIGTRAP has ended the child.
     let has_ended = gate.read_exact(&mut nanos).is_err();
     if has_ended || events.executions() < ROUNDS * READS {
         return Ok(None);

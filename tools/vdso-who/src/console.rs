@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::error::Result;
 use crate::text::{COLUMNS, wrapped};
 
-/// The exit status of a command that failed.
+/// The exit status of this program if it fails.
 pub(crate) const FAILED: u8 = 2;
 
-/// EX_USAGE of sysexits(3).
+/// The exit status for a wrong command line: EX_USAGE of sysexits(3).
 pub(crate) const USAGE: u8 = 64;
 
+/// Whether standard output was open for writing when the program started.
 static WAS_OPEN: AtomicBool = AtomicBool::new(true);
 
 // SAFETY: the section holds addresses of functions that the C library calls once.
@@ -32,9 +33,10 @@ extern "C" fn look() {
 
 /// Returns an error if standard output was not open for writing when the program started.
 ///
-/// No later write would fail. Before `main`, std opens /dev/null in place of a closed descriptor,
-/// and writing to that succeeds, so the C library calls [`look`] before std does that. std also
-/// treats EBADF, the error for a descriptor that is open for reading only, as success.
+/// A later write would not fail. Before `main`, std opens /dev/null in place of a closed
+/// descriptor, and writing to /dev/null succeeds. So [`look`] checks the descriptor before std does
+/// that. std also treats EBADF, the error for a descriptor that is open only for reading, as
+/// success.
 pub(crate) fn require_output() -> Result<()> {
     if WAS_OPEN.load(Ordering::Relaxed) {
         return Ok(());
@@ -66,7 +68,8 @@ pub(crate) fn write(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Returns the columns of the terminal.
+/// Returns the number of columns of the terminal, or [`COLUMNS`] if standard output is not a
+/// terminal.
 pub(crate) fn columns() -> usize {
     match terminal_size::terminal_size_of(io::stdout()) {
         Some((width, _)) => width.0.into(),
@@ -74,7 +77,7 @@ pub(crate) fn columns() -> usize {
     }
 }
 
-/// Prints on standard error, in lines of 80 columns, if that can be written to.
+/// Prints a message on standard error, in lines of 80 columns. Ignores an error of that write.
 pub(crate) fn say(what: &str) {
     let lines = wrapped(&printable(&format!("vdso-who: {what}")), COLUMNS);
     let _ = writeln!(io::stderr(), "{lines}");
@@ -86,7 +89,8 @@ pub(crate) fn wrong_usage(message: &str) -> u8 {
     USAGE
 }
 
-/// Escapes what a terminal obeys, such as a control character of a path or of an argument.
+/// Escapes the control characters that a terminal would obey. A path or an argument can contain
+/// them.
 fn printable(text: &str) -> String {
     let mut escaped = String::new();
     for letter in text.chars() {
@@ -99,7 +103,7 @@ fn printable(text: &str) -> String {
     escaped
 }
 
-/// Returns what clap says before the usage, such as a suggestion, in one line.
+/// Returns, in one line, what clap prints before the usage: the error, and perhaps a suggestion.
 pub(crate) fn usage(error: &clap::Error) -> String {
     let message = error.to_string();
     let mut sentences = Vec::new();

@@ -1,4 +1,4 @@
-//! The reason why nothing was measured. The text of an error says what happened and what to do.
+//! The errors that end the program. The text of an error says what happened and what to do.
 
 use std::io;
 
@@ -7,17 +7,17 @@ use nix::errno::Errno;
 pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Returns the error of a process that was not started.
+/// Returns the error for a process that could not be started.
 pub(crate) fn not_started(error: Errno) -> Error {
-    format!("cannot start a process: fork(2) returns {error}").into()
+    format!("cannot start a process: fork(2) failed: {error}").into()
 }
 
-/// Returns the error of a thread of this program that ended early.
+/// Returns the error for a thread of this program that ended unexpectedly.
 pub(crate) fn ended<E>(_: E) -> Error {
-    "a thread of vdso-who ended: please report it".into()
+    "a thread of vdso-who ended unexpectedly: please report this".into()
 }
 
-/// Returns whether an error came from the limit of open files.
+/// Returns whether an error means that the limit on open files has been reached.
 pub(crate) fn is_limit(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }

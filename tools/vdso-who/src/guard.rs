@@ -4,7 +4,7 @@
 
 #![allow(
     unsafe_code,
-    reason = "nix fails for a stop by a realtime signal, and cannot listen"
+    reason = "nix returns an error for a stop by a realtime signal, and has no PTRACE_LISTEN"
 )]
 
 use std::os::unix::process::ExitStatusExt as _;
@@ -22,16 +22,17 @@ use nix::unistd::Pid;
 use crate::error::{Error, Result, ended};
 use crate::{mapping, proc};
 
+/// A thread that traces a command.
 pub(crate) struct Guard {
     pub(crate) waiter: JoinHandle<Result<ExitStatus, Errno>>,
-    /// Sends a message when the command has executed a program. The program runs once the message
-    /// is dropped. `None` when the measurement is over.
+    /// Receives a message when the command has executed a program. The program runs once the
+    /// message is dropped. None when the measurement is over.
     pub(crate) executed: Option<Receiver<SyncSender<()>>>,
-    /// The signals that were swallowed.
+    /// How many signals were swallowed.
     pub(crate) swallowed: Arc<AtomicU64>,
 }
 
-/// The thread of a guard.
+/// The state of a guard's thread.
 struct Tracer {
     pid: Pid,
     swallowed: Arc<AtomicU64>,
@@ -64,11 +65,12 @@ impl Guard {
 }
 
 fn denied(error: Errno) -> Error {
-    format!("ptrace(2) is denied ({error}): run it outside of the container, or omit --exact")
+    format!("ptrace(2) is denied ({error}): run vdso-who outside of the container, or omit --exact")
         .into()
 }
 
-/// Waits for a process or, if it is -1, for any. Returns which it was, and its status.
+/// Waits for a child process or, if `pid` is -1, for any child or traced thread. Returns its id and
+/// its status.
 pub(crate) fn wait_for(pid: i32, flags: i32) -> Result<(i32, ExitStatus), Errno> {
     loop {
         let mut status = 0;
@@ -82,7 +84,7 @@ pub(crate) fn wait_for(pid: i32, flags: i32) -> Result<(i32, ExitStatus), Errno>
 }
 
 impl Tracer {
-    /// Lets each thread that stops continue, until the command ends.
+    /// Resumes each thread that stops, until the command ends. Returns the status of the command.
     fn run(&self) -> Result<ExitStatus, Errno> {
         loop {
             let (thread, status) = wait_for(-1, libc::__WALL | libc::__WNOTHREAD)?;
@@ -94,8 +96,8 @@ impl Tracer {
         }
     }
 
-    /// Lets a thread continue that stopped because of a signal or, if it is not 0, because of a
-    /// ptrace event.
+    /// Resumes a thread that has stopped: because of a ptrace event or, if `event` is 0, because of
+    /// a signal.
     fn continue_thread(&self, thread: i32, signal: i32, event: i32) {
         if event == 0 && signal == libc::SIGTRAP && is_breakpoint(thread) {
             self.swallowed.fetch_add(1, Ordering::Relaxed);
@@ -122,11 +124,11 @@ impl Tracer {
     }
 }
 
-/// Lets a thread continue. A thread that ended is not an error.
+/// Makes a ptrace(2) request. It is not an error if the thread has ended.
 fn request(request: libc::c_uint, thread: i32, signal: i32) {
     let address = ptr::null_mut::<libc::c_void>();
     let data = ptr::without_provenance_mut::<libc::c_void>(signal as usize);
-    // SAFETY: these requests take no address, and the number of a signal.
+    // SAFETY: these requests ignore the address, and take the number of a signal as data.
     unsafe { libc::ptrace(request, thread, address, data) };
 }
 
@@ -139,7 +141,7 @@ fn is_breakpoint(thread: i32) -> bool {
     if info.si_code != libc::TRAP_BRKPT {
         return false;
     }
-    // SAFETY: a SIGTRAP of the kernel has an address, as its code says.
+    // SAFETY: the code TRAP_BRKPT means that the kernel sent the signal, with an address.
     let address = unsafe { info.si_addr() } as u64;
     let maps = proc::text(thread as u32, "maps").unwrap_or_default();
     match mapping::vdso(&maps) {

@@ -11,7 +11,7 @@ use signal_hook::flag;
 
 use crate::proc;
 
-/// The first signal that asked for the end. A second one ends this program.
+/// The first signal that asked for the end of the measurement. A second signal ends this program.
 pub(crate) struct Interrupt {
     /// 0 before the first one.
     first: Arc<AtomicUsize>,
@@ -20,8 +20,9 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Catches SIGINT and SIGTERM. If the caller ignores SIGCHLD, as bspwm and bubblewrap do, the
-    /// kernel would discard the end and the status of a command, so this program does not.
+    /// Catches SIGINT and SIGTERM, and stops ignoring SIGCHLD. Some callers, such as bspwm and
+    /// bubblewrap, ignore SIGCHLD, and this program inherits that. The kernel would then discard
+    /// the status of a command that ends.
     #[allow(unsafe_code, reason = "an action of a signal is set")]
     pub(crate) fn catch() -> io::Result<Self> {
         let ignored = proc::ignored(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGCHLD]);
@@ -39,7 +40,7 @@ impl Interrupt {
         Ok(Self { first, ignored })
     }
 
-    /// Creates one that no signal sets.
+    /// Creates an interrupt that no signal sets.
     #[cfg(test)]
     pub(crate) fn never() -> Self {
         Self {
@@ -52,13 +53,12 @@ impl Interrupt {
         self.first.load(Relaxed) != 0
     }
 
-    /// Returns whether SIGTERM asked for the end, as timeout(1) and systemd do.
+    /// Returns whether the signal was SIGTERM, which timeout(1) and systemd send.
     pub(crate) fn is_termination(&self) -> bool {
         self.first.load(Relaxed) == SIGTERM as usize
     }
 
-    /// Ends the measurement as this signal would: SIGPIPE if standard output has no reader any
-    /// more.
+    /// Ends the measurement as if this signal had arrived.
     pub(crate) fn set(&self, signal: i32) {
         let signal = signal as usize;
         let _ = self.first.compare_exchange(0, signal, Relaxed, Relaxed);

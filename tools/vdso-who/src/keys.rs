@@ -7,7 +7,7 @@ use nix::sys::termios::SpecialCharacterIndices::{VMIN, VTIME};
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use nix::unistd::{getpgrp, tcgetpgrp};
 
-/// A terminal from which keys are read when they are pressed, without being shown.
+/// A terminal from which each key is read as soon as it is pressed, and which does not show it.
 pub(crate) struct Keys {
     input: Stdin,
     /// The terminal's earlier settings.
@@ -15,8 +15,8 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Takes the terminal of standard input, if there is one. In the background, a change of it
-    /// would stop this program.
+    /// Changes the settings of the terminal of standard input, if there is one. Does not change
+    /// them in the background, because that would stop this program (SIGTTOU).
     pub(crate) fn open() -> Option<Self> {
         let input = io::stdin();
         if !input.is_terminal() || tcgetpgrp(&input).ok()? != getpgrp() {
@@ -26,7 +26,7 @@ impl Keys {
         let mut now = before.clone();
         now.local_flags
             .remove(LocalFlags::ICANON | LocalFlags::ECHO);
-        // A read does not wait.
+        // A read returns immediately, even if no key was pressed.
         now.control_chars[VMIN as usize] = 0;
         now.control_chars[VTIME as usize] = 0;
         tcsetattr(&input, SetArg::TCSANOW, &now).ok()?;

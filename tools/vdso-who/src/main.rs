@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     status.into()
 }
 
-/// Returns the exit status.
+/// Does what the command line asks for, and returns the exit status.
 fn run() -> Result<u8> {
     match Arguments::request() {
         Request::Measure(arguments) => measure(&arguments),
@@ -70,7 +70,7 @@ fn run() -> Result<u8> {
 }
 
 fn measure(arguments: &Arguments) -> Result<u8> {
-    // If the report cannot be written, the command does not run.
+    // The output is opened first, so that the command does not run if the report cannot be written.
     let output = Output::open(arguments)?;
     let earlier = match &arguments.compare {
         Some(path) => Some(Shares::read(path)?),

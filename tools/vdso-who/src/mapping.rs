@@ -10,7 +10,7 @@ use crate::proc;
 /// The path of the vDSO.
 pub(crate) const VDSO: &str = "[vdso]";
 
-/// A file, by its device and inode. 0 if there is no file.
+/// The identity of a file: its device and its inode. All numbers are 0 if there is no file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct FileId {
     pub(crate) device: (u32, u32),
@@ -25,12 +25,13 @@ pub(crate) struct Mapping {
     /// Empty if there is no file.
     pub(crate) path: Arc<str>,
     pub(crate) file: FileId,
-    /// When it was reported. A file that was changed later may have another content now.
+    /// When the mapping was reported. If the file was changed after that, its content may no longer
+    /// be the mapped content.
     pub(crate) seen: SystemTime,
 }
 
 impl Mapping {
-    /// Returns whether another one maps the same.
+    /// Returns whether another mapping maps the same part of the same file to the same addresses.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let is_same_file = self.file == other.file && self.path == other.path;
         is_same_file && self.range == other.range && self.offset == other.offset
@@ -50,7 +51,7 @@ impl Mapping {
     }
 }
 
-/// Reads the mappings of a process that runs.
+/// Reads the executable mappings of a running process.
 pub(crate) fn of_process(pid: u32) -> Result<Vec<Mapping>> {
     let maps = match proc::living_thread(pid) {
         Ok(thread) => proc::text(thread, "maps"),
@@ -60,15 +61,15 @@ pub(crate) fn of_process(pid: u32) -> Result<Vec<Mapping>> {
     Ok(maps.lines().filter_map(parsed).collect())
 }
 
-/// Finds the vDSO in /proc/PID/maps. The auxiliary vector has only its first address, and a program
-/// can move it.
+/// Finds the vDSO in /proc/PID/maps. The auxiliary vector contains only its first address, which is
+/// out of date if the program has moved the vDSO.
 pub(crate) fn vdso(maps: &str) -> Option<Range<u64>> {
     let mut mappings = maps.lines().filter_map(parsed);
     let vdso = mappings.find(Mapping::is_vdso)?;
     Some(vdso.range)
 }
 
-/// Parses a line of /proc/PID/maps, if the mapping is executable.
+/// Parses a line of /proc/PID/maps. Returns `None` if the mapping is not executable.
 pub(crate) fn parsed(line: &str) -> Option<Mapping> {
     let mut fields = line.splitn(6, ' ');
     let (start, end) = fields.next()?.split_once('-')?;

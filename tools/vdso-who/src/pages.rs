@@ -1,7 +1,7 @@
 //! The files of the directory `pages`, which `vdso-who --generate` prints.
 //!
-//! The program made them itself, until we measured its first build: clap_complete and clap_mangen
-//! took a sixth of it. Now only the test of the command line needs these packages.
+//! At first, the program generated them itself with clap_complete and clap_mangen. But these
+//! packages took a sixth of the time of a first build. Now only the tests need them.
 
 /// Returns the manual page, in roff, or the completions for a shell.
 pub(crate) fn text(name: &str) -> &'static str {
@@ -24,7 +24,7 @@ mod tests {
     use super::text;
     use crate::arguments::command;
 
-    /// The manual page but for its title and its options.
+    /// The manual page without its title and its options, which clap_mangen writes.
     const MAN: &str = include_str!("man.roff");
 
     /// The sections in the order of man-pages(7).
@@ -41,8 +41,8 @@ mod tests {
         "SEE ALSO",
     ];
 
-    /// What clap_complete writes, and what completes process ids, commands, and `top`, which clap
-    /// does not know.
+    /// Pairs of a text that clap_complete writes and the text that replaces it. The replacements
+    /// also complete process ids, commands, and `top`, which clap does not know.
     const BASH: [[&str; 2]; 4] = [
         [
             "--pid)\n                    COMPREPLY=($(compgen -f \"${cur}\"))",
@@ -67,7 +67,7 @@ mod tests {
         ],
         [
             "complete -c vdso-who -s p -l pid",
-            "complete -c vdso-who -n __fish_is_first_token -x -a top -d 'Watch all processes, each second'\n\
+            "complete -c vdso-who -n __fish_is_first_token -x -a top -d 'Watch all processes, every second'\n\
              complete -c vdso-who -x -a '(__fish_complete_subcommand -- -p --pid --cgroup --group-by --depth \
              -i --interval -d --duration -F -r --frequency --rate --compare -o --output --generate)'\n\
              complete -c vdso-who -s p -l pid",
@@ -90,7 +90,7 @@ mod tests {
             "(( $+functions[_vdso-who_commands] ))",
             "(( $+functions[_vdso-who_subjects] )) ||\n_vdso-who_subjects() {\n    _alternative \\\n        \
              'commands:command:_command_names -e' \\\n        \
-             'modes:mode:((top\\:\"Watch all processes, each second\"))'\n}\n\n\
+             'modes:mode:((top\\:\"Watch all processes, every second\"))'\n}\n\n\
              (( $+functions[_vdso-who_commands] ))",
         ],
     ];
@@ -150,8 +150,8 @@ mod tests {
         assert_eq!(sections, SECTIONS);
     }
 
-    /// Completes words of a command line as bash does. Without a path, its own commands are all
-    /// that there are, so that `top` is not the program of this name.
+    /// Completes words of a command line as bash does. PATH is empty, so bash offers only its
+    /// builtin commands: an offered `top` is not the program top(1).
     #[test]
     fn bash_completes_top_commands_and_process_ids() {
         const SCRIPT: &str = "PATH=\neval \"$1\"\nshift\nCOMP_WORDS=(vdso-who \"$@\")\nCOMP_CWORD=$#\n\

@@ -11,12 +11,13 @@ use nix::unistd::Pid;
 
 use crate::error::{Error, Result};
 
-/// Reads a file of /proc/PID. Names of programs and files need not be UTF-8.
+/// Reads a file of /proc/PID. Replaces bytes that are not UTF-8, because the names of programs and
+/// files need not be UTF-8.
 pub(crate) fn text(pid: u32, file: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/{file}"))?).into_owned())
 }
 
-/// Returns the target of a link, or `None`.
+/// Returns the target of a symbolic link. The target is empty if the link cannot be read.
 pub(crate) fn link(path: &str) -> String {
     match fs::read_link(path) {
         Ok(target) => target.to_string_lossy().into_owned(),
@@ -24,9 +25,11 @@ pub(crate) fn link(path: &str) -> String {
     }
 }
 
+/// Checks that /proc shows the processes of this program's PID namespace.
+///
 /// # Errors
-/// If /proc shows the processes of another PID namespace, where the ids that perf_event_open(2) and
-/// fork(2) use here belong to other processes.
+/// If /proc shows the processes of another PID namespace. There, the ids that perf_event_open(2)
+/// and fork(2) use here belong to other processes.
 pub(crate) fn check_namespace() -> Result<()> {
     let Ok(own) = fs::read_link("/proc/self") else {
         return Ok(());
@@ -40,7 +43,7 @@ pub(crate) fn check_namespace() -> Result<()> {
     )
 }
 
-/// Returns the value of a line of /proc/PID/status.
+/// Returns the value of a field of /proc/PID/status.
 pub(crate) fn status(pid: u32, name: &str) -> Option<String> {
     let status = text(pid, "status").ok()?;
     for line in status.lines() {
@@ -53,7 +56,7 @@ pub(crate) fn status(pid: u32, name: &str) -> Option<String> {
     None
 }
 
-/// Returns the signals among these that this process ignores.
+/// Returns the signals from this list that this process ignores.
 pub(crate) fn ignored(signals: &[Signal]) -> Vec<Signal> {
     let digits = status(process::id(), "SigIgn").unwrap_or_default();
     let mask = u64::from_str_radix(&digits, 16).unwrap_or(0);
@@ -66,7 +69,7 @@ pub(crate) fn name(pid: u32) -> String {
     text(pid, "comm").unwrap_or_default().trim_end().to_owned()
 }
 
-/// Returns the name of a thread that still runs.
+/// Returns the name of a thread, if it still runs.
 pub(crate) fn thread_name(pid: u32, thread: u32) -> Option<String> {
     let name = text(pid, &format!("task/{thread}/comm")).ok()?;
     Some(name.trim_end().to_owned())
@@ -77,7 +80,7 @@ pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
     numbers(&format!("/proc/{pid}/task"))
 }
 
-/// Returns the entries of a directory of /proc that are numbers.
+/// Returns the entries of a directory of /proc whose names are numbers.
 fn numbers(directory: &str) -> io::Result<Vec<u32>> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -91,9 +94,10 @@ fn numbers(directory: &str) -> io::Result<Vec<u32>> {
 
 /// Returns a thread that still has the process's memory.
 ///
-/// A main thread that ended keeps its number, but no memory. The vector of such a thread is empty
-/// for root or, with a newer kernel, ESRCH. For other users it is EACCES, because the kernel gives
-/// files of a thread without memory to root.
+/// A main thread that has ended keeps its id, but it has no memory any more. If root reads the
+/// auxiliary vector of such a thread, the vector is empty or, with a newer kernel, the read fails
+/// with ESRCH. For other users it fails with EACCES, because the files of a thread without memory
+/// belong to root.
 pub(crate) fn living_thread(pid: u32) -> io::Result<u32> {
     if has_memory(pid)? {
         return Ok(pid);
@@ -119,11 +123,12 @@ fn has_memory(thread: u32) -> io::Result<bool> {
     }
 }
 
-/// Returns whether a thread ended and waits for its parent. Every user may read /proc/PID/stat: the
-/// number, the name in parentheses, and the state.
+/// Returns whether a thread has ended: it is a zombie that its parent has not waited for yet (`Z`),
+/// or it is being removed (`X`). The state is in /proc/PID/stat, which every user can read. That
+/// file begins with the id, the name in parentheses, and the state.
 fn has_ended(thread: u32) -> bool {
     let stat = text(thread, "stat").unwrap_or_default();
-    // The process chose its name, which can contain anything.
+    // The process chooses its name, which can itself contain `) `.
     match stat.rsplit_once(") ") {
         Some((_, fields)) => fields.starts_with(['Z', 'X']),
         None => false,
@@ -151,7 +156,7 @@ pub(crate) fn explain(pid: u32, error: &io::Error) -> Error {
 /// Returns the name of the user who owns a process, or the user id.
 pub(crate) fn owner(pid: u32) -> String {
     let users = status(pid, "Uid").unwrap_or_default();
-    // The real user, the effective one, and others.
+    // The fields are the real user id, the effective one, and two others.
     let Some(user) = users.split_whitespace().nth(1) else {
         return "another user".into();
     };
@@ -172,8 +177,9 @@ pub(crate) fn no_process(pid: u32) -> String {
     )
 }
 
-/// Returns the CPU time of a process, `with_children` that it waited for. The time of children, and
-/// the time `in_user_space`, have a precision of 20 ms.
+/// Returns the CPU time of a process. With `with_children`, the time of the children that it has
+/// waited for is included. With `in_user_space`, the time in the kernel is left out. Both of these
+/// are precise only to 20 ms.
 pub(crate) fn cpu_time(pid: u32, with_children: bool, in_user_space: bool) -> Option<Duration> {
     if !with_children && !in_user_space {
         return own_cpu_time(pid);
@@ -181,7 +187,7 @@ pub(crate) fn cpu_time(pid: u32, with_children: bool, in_user_space: bool) -> Op
     let stat = text(pid, "stat").ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
     let fields: Vec<_> = fields.split_whitespace().collect();
-    // utime, stime, cutime and cstime are the fields 14 to 17; the state is field 3.
+    // utime, stime, cutime and cstime are fields 14 to 17. The list begins with field 3, the state.
     let field = |number: usize| -> Option<u64> { fields.get(number - 3)?.parse().ok() };
     let mut time = if in_user_space {
         of_ticks(field(14)?)
@@ -202,11 +208,11 @@ fn own_cpu_time(pid: u32) -> Option<Duration> {
     Some(ClockId::now(clock).ok()?.into())
 }
 
-/// Returns for how long a process has existed.
+/// Returns how long a process has existed.
 pub(crate) fn age(pid: u32) -> Option<Duration> {
     let stat = text(pid, "stat").ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
-    // starttime is the field 22; the state is field 3.
+    // starttime is field 22. The list begins with field 3, the state.
     let ticks = fields.split_whitespace().nth(22 - 3)?;
     let now: Duration = ClockId::CLOCK_BOOTTIME.now().ok()?.into();
     Some(now.saturating_sub(of_ticks(ticks.parse().ok()?)))
@@ -224,8 +230,8 @@ pub(crate) fn family(pid: u32) -> Vec<u32> {
     descendants(pid, parents)
 }
 
-/// Returns a process and its descendants, given each process's parent. These were not read at one
-/// moment, so a number that was used again can be its own ancestor.
+/// Returns a process and its descendants, given each process's parent. The parents were not all
+/// read at the same moment, so a process whose id was reused meanwhile can be its own ancestor.
 fn descendants(pid: u32, mut parents: Vec<(u32, u32)>) -> Vec<u32> {
     let mut family = vec![pid];
     let mut next = 0;
@@ -243,7 +249,7 @@ fn descendants(pid: u32, mut parents: Vec<(u32, u32)>) -> Vec<u32> {
     family
 }
 
-/// Returns the parameter with which the kernel was booted without a vDSO.
+/// Returns the boot parameter that switches the vDSO off, if the kernel was booted with one.
 pub(crate) fn vdso_parameter() -> Option<&'static str> {
     let line = fs::read_to_string("/proc/cmdline").unwrap_or_default();
     let mut words = line.split_whitespace();
@@ -270,7 +276,7 @@ pub(crate) fn cpu_time_of_host() -> Option<Duration> {
     Some(of_ticks(user + nice + system + irq + softirq))
 }
 
-/// Ticks of `USER_HZ`, which is 100 on each architecture of this program.
+/// Converts ticks of `USER_HZ`, which is 100 on each architecture that this program supports.
 fn of_ticks(ticks: u64) -> Duration {
     Duration::from_millis(10 * ticks)
 }
@@ -281,7 +287,7 @@ mod tests {
     use test_support::nix::sys::wait::{Id, WaitPidFlag, waitid};
     use test_support::nix::unistd::{Uid, setuid};
 
-    /// Lists a process whose number was used again by one of its own children.
+    /// Lists a process whose id was reused by one of its own descendants.
     #[test]
     fn the_descendants_end_also_if_a_process_is_its_own_ancestor() {
         let parents = [(1, 0), (2, 1), (5, 2), (3, 5), (2, 5), (9, 1)];

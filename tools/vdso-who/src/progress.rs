@@ -4,23 +4,25 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-/// The news from the thread that counts the records to the thread that takes them.
+/// What the thread that counts the records tells the thread that takes them out of the kernel's
+/// buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// The records that wait to be counted.
+    /// How many records wait to be counted.
     pub(crate) waiting: AtomicUsize,
-    /// The samples, or the counted reads.
+    /// How many samples, or counted reads, there are so far.
     pub(crate) samples: AtomicU64,
-    /// The samples in clock reads.
+    /// How many samples were in clock reads.
     pub(crate) reads: AtomicU64,
-    /// The file whose debug information a debuginfod server is asked for now.
+    /// The file whose debug information is being downloaded from a debuginfod server.
     download: Mutex<Option<String>>,
 }
 
 impl Progress {
     pub(crate) fn set_download(&self, path: Option<&Path>) {
         if let Ok(mut download) = self.download.lock() {
-            // A process chose the name, and a terminal obeys control characters.
+            // The watched process chose the name, so it can contain control characters, which a
+            // terminal would obey.
             *download = path.map(|path| path.to_string_lossy().escape_debug().to_string());
         }
     }

@@ -20,18 +20,19 @@ pub(crate) trait Observer: Sync {
     /// Is called many times a second. Returns whether the measurement should end.
     fn is_over(&self, progress: &Progress, seconds: f64) -> bool;
 
-    /// Gets the report of an interval.
+    /// Receives the report of an interval.
     fn interval(&self, report: &Report);
 }
 
-/// The terminal.
+/// The terminal, which shows the progress and the tables.
 pub(crate) struct Screen<'a> {
     arguments: &'a Arguments,
     interrupt: &'a Interrupt,
     has_terminal: bool,
-    /// None if a command may read from the terminal.
+    /// None without --interval, and with a command, because the command may read from the terminal
+    /// itself.
     keys: Option<Keys>,
-    /// The last second that was shown.
+    /// The second of the measurement that was shown last.
     shown: AtomicU64,
 }
 
@@ -50,15 +51,15 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Clears the line of the progress.
+    /// Clears the line that shows the progress.
     pub(crate) fn clear(&self) {
         if self.has_terminal {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }
 
-    /// Shows once in a second how far the measurement is. A command may write to the terminal
-    /// itself, so then only a download is shown.
+    /// Shows once a second how far the measurement is. With a command, only a download is shown,
+    /// because the command may write to the terminal itself.
     fn show_progress(&self, progress: &Progress, second: u64) {
         let download = progress.download();
         let is_silent = self.arguments.has_command() && download.is_none();
@@ -96,7 +97,8 @@ impl Observer for Screen<'_> {
         } else {
             print_table(report)
         };
-        // Without a reader, reports would be printed until the machine stops.
+        // Standard output has no reader any more. If the measurement did not end here, it would
+        // never end.
         if shown.is_err() {
             self.interrupt.set(SIGPIPE);
         }
@@ -114,8 +116,8 @@ fn print_table(report: &Report) -> io::Result<()> {
     }
 }
 
-/// Prints a table on the terminal in place of the last one. A line that does not fit would scroll
-/// the first lines away.
+/// Prints a table on the terminal in place of the last one. Cuts off what does not fit, because a
+/// line too many would scroll the first lines away.
 fn show_table(report: &Report, width: usize, height: usize) -> io::Result<()> {
     let table = table::text(report, width);
     let mut text = String::from("\x1b[H\x1b[2J");

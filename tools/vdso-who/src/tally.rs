@@ -1,4 +1,4 @@
-//! The processes that are watched, and the reads of each caller.
+//! The watched processes, and the clock reads of each caller.
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;
@@ -15,7 +15,7 @@ use crate::perf::{ENDED, Event, OTHER_NAMESPACE, Sample};
 use crate::progress::Progress;
 use crate::{proc, unit};
 
-/// The property that the processes of a row have in common.
+/// The properties that the processes of a row have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) name: String,
@@ -25,27 +25,28 @@ pub(crate) struct Key {
     pub(crate) thread: Option<u32>,
 }
 
-/// The reads of a caller, or the samples of it in reads.
+/// The counted clock reads of a caller, or its samples in clock reads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) records: u64,
-    /// The records of threads that were in a system call, and of each clock that is known.
+    /// The records of threads that were in a system call.
     pub(crate) calls: u64,
+    /// The records of each clock, as far as the clock is known.
     pub(crate) clocks: [u64; Clock::COUNT],
-    /// The records that are known to be reads only from other records of the same code.
+    /// The records that count as reads only because earlier records of the same code were reads.
     pub(crate) inferred: u64,
 }
 
-/// Samples that may be in a read or not, for these reasons.
+/// Samples of which it is not known whether they were in a read, by reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Unknown {
     /// The mappings of the process could not be read.
     pub(crate) unread: u64,
-    /// The thread was in a system call that is not known.
+    /// The thread was in a system call that could not be identified.
     pub(crate) calls: u64,
-    /// The process is in another PID namespace, so it has no number here.
+    /// The process is in another PID namespace, so it has no process id here.
     pub(crate) foreign: u64,
-    /// The process is in a sandbox of gVisor.
+    /// The process is in a gVisor sandbox.
     pub(crate) sandboxed: u64,
 }
 
@@ -58,37 +59,37 @@ pub(crate) struct Group {
     pub(crate) callers: HashMap<Caller, Counts>,
 }
 
-/// The contents of the records, counted.
+/// The samples and reads that were found in the records.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    /// The name of the process that is watched, if it is one.
+    /// The name of the watched process. None if a cgroup or the host is watched.
     pub(crate) name: Option<String>,
     pub(crate) groups: HashMap<Key, Group>,
-    /// The reads of each call chain, which is `process;outer;inner;function`.
+    /// How many reads each call chain has. A chain is `process;outer;inner;function`.
     pub(crate) chains: HashMap<String, u64>,
     pub(crate) samples: u64,
     pub(crate) reads: u64,
     pub(crate) lost: u64,
     /// Whether the process has a vDSO, as far as its mappings are known.
     pub(crate) has_vdso: bool,
-    /// A process whose perf map is older than itself.
+    /// A process that is younger than its perf map.
     pub(crate) stale_map: Option<u32>,
 }
 
 /// A message from the thread that takes the records to the thread that counts them.
 pub(crate) enum Message<'a> {
     Event(Event),
-    /// Call this with what was found since the last time.
+    /// A request to call this function with the findings since the last such request.
     Take(Box<dyn FnOnce(Findings) + Send + 'a>),
 }
 
-/// The limit of private memory above which the knowledge about processes and files is discarded,
-/// and how often the memory is checked. Without this limit, `top` grew to 147 MB in an hour on a
-/// host that compiled.
+/// The limit on private memory. Above it, what is known about processes and files is discarded.
+/// Without this limit, `top` grew to 147 MB in an hour on a host that was compiling.
 const MOST_MEMORY: u64 = 48 << 20;
+/// How often the memory is checked.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Counts records.
+/// The state of the thread that counts the records.
 struct Tally<'a> {
     looked: Instant,
     arguments: &'a Arguments,
@@ -101,15 +102,16 @@ struct Tally<'a> {
 
 /// The processes that have records.
 struct Processes {
-    /// The one that is watched, if it is one.
+    /// The watched process. None if a cgroup or the host is watched.
     watched: Option<u32>,
     known: HashMap<u32, Process>,
 }
 
-/// The knowledge about a process.
+/// What is known about a process.
 #[derive(Default)]
 struct Process {
-    /// None before its first sample, unless it is known from its start.
+    /// None before its first sample, unless a record showed that it was forked or executed a
+    /// program.
     space: Option<AddressSpace>,
     name: Option<String>,
     /// The names of threads, with --group-by thread.
@@ -119,8 +121,8 @@ struct Process {
     unit: OnceCell<Option<String>>,
 }
 
-/// How many processes, rows, callers of a row, and call chains are kept. A program can make any
-/// number of them.
+/// The maximum numbers of processes, rows, callers in a row, and call chains that are kept. They
+/// are limited because a program can cause any number of them.
 const MOST_PROCESSES: usize = 1 << 12;
 const MOST_GROUPS: usize = 1 << 12;
 const MOST_CALLERS: usize = 1 << 14;
@@ -168,7 +170,7 @@ pub(crate) fn count<'a>(
 }
 
 impl Tally<'_> {
-    /// Takes what was found since the last time.
+    /// Returns what was found since the last call.
     fn take(&mut self) -> Findings {
         let mut found = std::mem::take(&mut self.found);
         found.has_vdso = true;
@@ -181,8 +183,8 @@ impl Tally<'_> {
         found
     }
 
-    /// Forgets the processes that ended. If more memory than this is in use, also forgets all
-    /// others, except the watched process; they are read again when they are needed.
+    /// Forgets the processes that have ended. If more than `most_memory` bytes are in use, also
+    /// forgets all others except the watched process. These are read again when they are needed.
     fn forget(&mut self, most_memory: u64) {
         let watched = self.processes.watched;
         let known = &mut self.processes.known;
@@ -204,7 +206,8 @@ impl Tally<'_> {
             Event::Named(pid, name, has_executed) if is_number(pid) => {
                 let process = self.processes.of(pid);
                 process.name = Some(name);
-                // The main thread ends if another one executes a program.
+                // If a thread other than the main thread executes a program, the kernel reports
+                // that the main thread has ended, but the process goes on.
                 process.has_ended = false;
                 process.threads.clear();
                 if has_executed {
@@ -225,7 +228,8 @@ impl Tally<'_> {
                 }
             }
             Event::Ended(pid) => {
-                // Samples that another CPU recorded before can follow.
+                // The process is kept for a while, because samples that another CPU took earlier
+                // can still follow.
                 if let Some(process) = self.processes.known.get_mut(&pid) {
                     process.has_ended = true;
                 }
@@ -259,7 +263,7 @@ impl Tally<'_> {
         };
         match activity {
             Activity::Reading(read) => {
-                // Names are looked up while the process still runs.
+                // Names are looked up now, because the process may end at any time.
                 let addresses = space.chain(sample);
                 let caller = space.caller(&addresses, self.arguments.depth());
                 if space.has_stale_map() {
@@ -298,7 +302,7 @@ impl Tally<'_> {
         }
     }
 
-    /// Counts a sample of a process without a process id, about which nothing can be read.
+    /// Counts a sample of a process that has no process id here, so nothing can be read about it.
     fn sample_without_number(&mut self, sample: &Sample) {
         let name = if sample.pid == OTHER_NAMESPACE {
             "processes of other PID namespaces"
@@ -323,19 +327,19 @@ impl Tally<'_> {
     }
 }
 
-/// Returns whether a number is the number of a process. Others stand for many processes, which
-/// have neither a name nor mappings in common.
+/// Returns whether a number is the id of one process. The two numbers that are not stand for many
+/// processes, which have neither a name nor mappings in common.
 fn is_number(pid: u32) -> bool {
     pid != OTHER_NAMESPACE && pid != ENDED
 }
 
 impl Processes {
-    /// Returns the process that is watched, if it is one and has records.
+    /// Returns the watched process, if there is one and it has records.
     fn watched(&self) -> Option<&Process> {
         self.known.get(&self.watched?)
     }
 
-    /// Returns what is known of a process.
+    /// Returns what is known about a process.
     fn of(&mut self, pid: u32) -> &mut Process {
         if self.known.len() >= MOST_PROCESSES {
             self.known.retain(|pid, _| self.watched == Some(*pid));
@@ -364,7 +368,7 @@ impl Processes {
 }
 
 impl Process {
-    /// Returns the row of the process.
+    /// Returns the key of the row in which a sample of the process counts.
     fn key(&mut self, sample: &Sample, group_by: GroupBy) -> Key {
         let pid = sample.pid;
         let name = self.name.get_or_insert_with(|| proc::name(pid)).clone();
@@ -397,7 +401,8 @@ impl Process {
         }
     }
 
-    /// Returns the name of a thread, unless it has the name of its process.
+    /// Returns the name of a thread. Returns `None` for the main thread, which has the name of its
+    /// process.
     fn thread_name(&mut self, sample: &Sample) -> Option<String> {
         if sample.thread == sample.pid {
             return None;
@@ -417,7 +422,7 @@ impl Process {
         self.threads.insert(thread, name);
     }
 
-    /// Returns the code of the process, which is read with its first sample.
+    /// Returns the address space of the process. It is read when the first sample arrives.
     fn space(&mut self, pid: u32, files: &Files) -> &mut AddressSpace {
         self.space.get_or_insert_with(|| {
             let mut space = AddressSpace::new(pid, files.clone());
@@ -437,12 +442,12 @@ impl Group {
         sum
     }
 
-    /// Returns whether the group has another process than this one.
+    /// Returns whether the group contains a process other than this one.
     pub(crate) fn has_others(&self, pid: Option<u32>) -> bool {
         self.pids.iter().any(|other| Some(*other) != pid)
     }
 
-    /// Returns the process, if it is one.
+    /// Returns the process of the group, if there is only one.
     pub(crate) fn only_pid(&self) -> Option<u32> {
         if self.pids.len() != 1 {
             return None;
@@ -485,7 +490,7 @@ impl Counts {
 }
 
 impl Findings {
-    /// Returns the row of a key. If there are too many, one row has all others.
+    /// Returns the row of a key. If there are too many rows already, returns the row of all others.
     fn group(&mut self, mut key: Key) -> &mut Group {
         if self.groups.len() >= MOST_GROUPS && !self.groups.contains_key(&key) {
             key = Key {
@@ -498,7 +503,7 @@ impl Findings {
         self.groups.entry(key).or_default()
     }
 
-    /// Returns the row of a process, with one sample more.
+    /// Counts a sample of a process, and returns the row of the process.
     fn group_of(&mut self, key: Key, pid: u32) -> &mut Group {
         let group = self.group(key);
         group.pids.insert(pid);
@@ -506,7 +511,8 @@ impl Findings {
         group
     }
 
-    /// Puts the processes of one name together, except those with the most samples.
+    /// Merges the processes with the same name into one row, except the `most` processes of them
+    /// that have the most samples.
     pub(crate) fn merge(&mut self, most: usize) {
         let mut groups: Vec<_> = self.groups.drain().collect();
         groups.sort_by_key(|(key, group)| (Reverse(group.samples), key.pid));
@@ -522,7 +528,7 @@ impl Findings {
         }
     }
 
-    /// Returns the call chains, each with its reads, sorted.
+    /// Returns the call chains in sorted order, each with its number of reads.
     pub(crate) fn folded(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (chain, reads) in &self.chains {
@@ -545,7 +551,8 @@ fn entry<K: Eq + Hash, C: Default>(
     counts.entry(key).or_default()
 }
 
-/// Returns the functions of a call chain, from the process to the clock read.
+/// Returns a call chain as text: the process, the functions from the outermost to the innermost,
+/// and the clock read.
 fn folded_chain(
     process: &str,
     space: &mut AddressSpace,
@@ -564,7 +571,7 @@ fn folded_chain(
     frames.join(";")
 }
 
-/// Returns a name without the characters that end a frame or a line.
+/// Replaces the characters of a name that would end a frame or a line.
 pub(crate) fn of_folded(name: &str) -> String {
     name.replace(';', ":").replace(char::is_control, "?")
 }
@@ -594,7 +601,7 @@ mod tests {
         }))
     }
 
-    /// Returns the count of all processes.
+    /// Returns a tally of all processes.
     fn tally<'a>(arguments: &'a Arguments, progress: &'a Progress) -> Tally<'a> {
         Tally {
             looked: Instant::now(),
@@ -644,7 +651,7 @@ mod tests {
         }
     }
 
-    /// Runs processes as a host that compiles does. No process has these numbers.
+    /// Reports short processes, as a host has them while it compiles. No process has these numbers.
     #[test]
     fn what_is_known_of_processes_that_ended_is_forgotten() {
         let host = arguments("--all");

@@ -22,17 +22,17 @@ use crate::proc;
 /// The process that is watched. Dropping this kills a command that has not started to run.
 pub(crate) struct Target {
     pub(crate) pid: u32,
-    /// The program of a command, which this program started.
+    /// The name of the program, if the process is a command that this program started.
     program: Option<String>,
-    /// The command's process waits for a byte from here before it executes its program. None when
+    /// The command's process waits for a byte from here before it executes its program. None once
     /// the program runs.
     pub(crate) gate: Option<UnixStream>,
     pub(crate) guard: Option<Guard>,
 }
 
 impl Target {
-    /// Takes a running process. Rejects the id of a thread, because records carry the id of the
-    /// process.
+    /// Watches a running process. Rejects the id of a thread, because the kernel's records carry
+    /// the id of the process.
     pub(crate) fn attach(pid: u32) -> Result<Self> {
         if let Some(process) = proc::status(pid, "Tgid") {
             if process != pid.to_string() {
@@ -48,8 +48,9 @@ impl Target {
         })
     }
 
-    /// Starts a command, which waits for [`Self::go`]. It ignores the signals that this program
-    /// ignored when it was started, as after `vdso-who COMMAND &` in a script.
+    /// Forks a process for a command. It waits for [`Self::go`] before it executes its program. The
+    /// program ignores the signals that `vdso-who` ignored when it was started, for example after
+    /// `vdso-who COMMAND &` in a script.
     #[allow(unsafe_code, reason = "a child waits before it executes its program")]
     pub(crate) fn start(words: &[OsString], ignored: &[Signal]) -> Result<Self> {
         let program = words.first().map(|word| word.to_string_lossy().into());
@@ -61,10 +62,10 @@ impl Target {
         arguments.push(ptr::null());
         let (gate, end) = UnixStream::pair()?;
         // SAFETY: until it executes the program, the child makes system calls only. It allocates
-        // nothing and takes no lock, which another thread may have had.
+        // nothing and takes no lock, because another thread may have held one during the fork.
         match unsafe { fork() }.map_err(not_started)? {
             ForkResult::Child => {
-                // With this end the child would not see that its parent ended.
+                // If the child kept this end open, it would not notice that its parent has ended.
                 drop(gate);
                 execute_later(end, &arguments, ignored)
             }
@@ -81,9 +82,10 @@ impl Target {
         Pid::from_raw(self.pid as i32)
     }
 
-    /// Lets a started command execute its program, which closes the other end of the gate. It is
-    /// guarded only if its reads are counted, because a traced program has no rights from its
-    /// setuid bit. Then it stops before the first instruction: see [`Self::executed`].
+    /// Lets a started command execute its program. If that succeeds, the kernel closes the
+    /// command's end of the gate. The command is guarded only if its reads are counted, because a
+    /// traced program gets no privileges from its setuid bit. A guarded command stops before the
+    /// program's first instruction: see [`Self::executed`].
     pub(crate) fn go(&mut self, is_guarded: bool) -> Result<()> {
         let id = self.id();
         let Some(gate) = &mut self.gate else {
@@ -96,7 +98,10 @@ impl Target {
         let mut answer = Vec::new();
         gate.read_to_end(&mut answer)?;
         let number = answer.first_chunk().copied();
-        // Guarded, it has not begun yet. If it failed, the guard waits for its end.
+        // While there is a gate, dropping the target kills the command. That is wrong for an
+        // unguarded command that runs now, and for a guarded one that failed, because its guard
+        // waits for its end. A guarded command that succeeded has not begun to run yet, so it keeps
+        // its gate.
         if is_guarded == number.is_some() {
             self.gate = None;
         }
@@ -117,14 +122,15 @@ impl Target {
         format!("cannot run {program}: {error}").into()
     }
 
-    /// Returns whether a guarded command executed a program, which runs when the sender is dropped.
+    /// Returns a sender if a guarded command has executed a program since the last call. The
+    /// program runs once the sender is dropped.
     pub(crate) fn executed(&mut self) -> Option<SyncSender<()>> {
         let executed = self.guard.as_ref()?.executed.as_ref()?;
         executed.try_recv().ok()
     }
 
     /// Lets a command run without breakpoints, because the measurement is over. Returns how many
-    /// signals its guard swallowed.
+    /// signals its guard has swallowed.
     pub(crate) fn release(&mut self) -> u64 {
         self.gate = None;
         let Some(guard) = &mut self.guard else {
@@ -134,7 +140,8 @@ impl Target {
         guard.swallowed.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// Returns whether the process ended. A command stays a zombie.
+    /// Returns whether the process has ended. A command without a guard stays a zombie, so that
+    /// [`Self::wait`] can read its status.
     pub(crate) fn has_ended(&self) -> bool {
         if let Some(guard) = &self.guard {
             return guard.waiter.is_finished();
@@ -158,12 +165,12 @@ impl Target {
         self.is_command() && !self.has_ended()
     }
 
-    /// Waits for the command, and returns its status, or 128 and the number of the signal that
+    /// Waits for the command, and returns its status, or 128 plus the number of the signal that
     /// ended it. Sends SIGTERM once `terminates` returns true. Without a command, returns 0.
     pub(crate) fn wait(&mut self, terminates: impl Fn() -> bool) -> Result<u8> {
         while self.is_running() {
             if terminates() {
-                // It may have another user's rights by now.
+                // This can fail, because the command may run as another user by now.
                 let _ = kill(self.id(), Signal::SIGTERM);
                 break;
             }
@@ -189,18 +196,19 @@ fn as_shells_do(status: ExitStatus) -> u8 {
     }
 }
 
-/// Waits in the child for the parent, then executes the program. Writes the error if that fails.
+/// Waits, in the child, for a byte from the parent, and then executes the program. If that fails,
+/// sends the number of the error to the parent.
 #[allow(unsafe_code, reason = "a program is executed")]
 fn execute_later(mut end: UnixStream, arguments: &[*const libc::c_char], ignored: &[Signal]) -> ! {
     if end.read_exact(&mut [0]).is_ok() {
-        // Rust's programs ignore this signal, others expect it. SAFETY: the default action runs no
-        // code of this program.
+        // Rust programs ignore SIGPIPE, but other programs expect its default action. SAFETY: the
+        // default action runs no code of this program.
         let _ = unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) };
         for caught in ignored {
             // SAFETY: an ignored signal runs no code.
             let _ = unsafe { signal(*caught, SigHandler::SigIgn) };
         }
-        // SAFETY: the arguments are C strings, and the last one is null, as `start` made them.
+        // SAFETY: `start` passes pointers to C strings, and a null pointer after the last one.
         unsafe { libc::execvp(arguments[0], arguments.as_ptr()) };
     }
     let error = io::Error::last_os_error();
@@ -211,7 +219,7 @@ fn execute_later(mut end: UnixStream, arguments: &[*const libc::c_char], ignored
 }
 
 impl Drop for Target {
-    /// Kills a command that did not run.
+    /// Kills a command that has not started to run.
     fn drop(&mut self) {
         if self.gate.is_some() {
             let _ = kill(self.id(), Signal::SIGKILL);

@@ -1,10 +1,10 @@
-//! Lines, numbers, and names that are too long.
+//! The formatting of lines, numbers and long names.
 
-/// The columns of a text whose reader has no known width.
+/// The number of columns of a line if the width of the terminal is not known.
 pub(crate) const COLUMNS: usize = 80;
 
-/// Returns a text in lines of at most so many columns. A short command, in backticks, stays in one
-/// line.
+/// Wraps a text into lines of at most `columns` columns. Does not split a short command in
+/// backticks.
 pub(crate) fn wrapped(text: &str, columns: usize) -> String {
     let mut kept = String::new();
     let mut is_command = false;
@@ -35,7 +35,7 @@ pub(crate) fn times(count: u64) -> String {
     }
 }
 
-/// Returns a number with three digits.
+/// Returns a number with three significant digits.
 pub(crate) fn number(value: f64) -> String {
     if value < 9.995 {
         format!("{value:.2}")
@@ -46,7 +46,7 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// Returns an estimate with two digits: 7900, 48 k, 19 M.
+/// Returns an estimate with two significant digits: 7900, 48 k, 19 M.
 pub(crate) fn estimate(value: f64) -> String {
     let unit = 10_f64.powf(value.max(1.0).log10().floor() - 1.0).max(1.0);
     let value = (value / unit).round() * unit;
@@ -60,8 +60,8 @@ pub(crate) fn estimate(value: f64) -> String {
     format!("{:.digits$}{name}", value / size)
 }
 
-/// Returns a name that fits. A function's own name is at the end, so that stays: parameters go
-/// first, then the arguments of templates, then the beginning.
+/// Shortens a name until it fits. Parameters are removed first, then the arguments of templates,
+/// then the beginning. The end stays, because it is the function's own name.
 pub(crate) fn shortened(name: &str, width: usize) -> String {
     let mut name = name.to_owned();
     for [open, close] in [['(', ')'], ['<', '>']] {
@@ -77,11 +77,11 @@ pub(crate) fn shortened(name: &str, width: usize) -> String {
     "...".chars().chain(end).collect()
 }
 
-/// Puts `..` in place of what is in brackets, but not in place of the type and the trait of
-/// `<T as Trait>::function`.
+/// Replaces the content of brackets with `..`, except the type and the trait of `<T as
+/// Trait>::function`.
 fn without_content(name: &str, open: char, close: char) -> String {
     let content = format!("{open}..{close}");
-    // Control characters stand for brackets that are kept.
+    // Brackets that are kept are replaced with control characters meanwhile.
     let kept = [
         ("->", "\u{1}"),
         ("()", "\u{2}"),
@@ -97,7 +97,8 @@ fn without_content(name: &str, open: char, close: char) -> String {
     while let Some(distance) = text[at..].find(close) {
         let end = at + distance;
         match text[..end].rfind(open) {
-            // The bracket of an operator has no other.
+            // A closing bracket without an opening one belongs to the name of an operator. An
+            // opening one at the start is the bracket of `<T as Trait>`.
             None | Some(0) => at = end + 1,
             Some(start) => {
                 text.replace_range(start..=end, "\u{4}");

@@ -4,24 +4,25 @@ use std::cmp::Reverse;
 
 use crate::proc;
 
-/// Returns the unit of a process that runs, if it is in one.
+/// Returns the unit of a running process, if it is in one.
 pub(crate) fn of(pid: u32) -> Option<String> {
     named(&proc::text(pid, "cgroup").ok()?)
 }
 
-/// Returns the unit that a file `/proc/PID/cgroup` names. Lines are `0::PATH` or `N:NAME:PATH`.
+/// Returns the unit that the content of /proc/PID/cgroup names. Its lines are `0::PATH` or
+/// `N:NAME:PATH`.
 fn named(cgroups: &str) -> Option<String> {
     let mut paths = Vec::new();
     for line in cgroups.lines() {
         paths.extend(line.splitn(3, ':').nth(2));
     }
-    // With cgroups of version 1 the controllers may have other paths, of which one names a unit.
-    // The longest path tells most.
+    // With cgroup v1, each controller can have a path of its own, and not every path names a unit.
+    // The longest path is tried first, because it is the most specific one.
     paths.sort_by_key(|path| Reverse(path.len()));
     paths.into_iter().find_map(named_by)
 }
 
-/// Returns the unit that a path of a cgroup names.
+/// Returns the unit that the path of a cgroup names.
 fn named_by(path: &str) -> Option<String> {
     let mut parts: Vec<_> = path.split('/').collect();
     parts.retain(|part| !part.is_empty() && *part != "..");
@@ -35,8 +36,8 @@ fn named_by(path: &str) -> Option<String> {
     }
 }
 
-/// Returns the innermost service or scope of a path. A user's units can have the names of the
-/// system's units, or of another user's.
+/// Returns the innermost service or scope of a path. For a user's unit, adds the user's service
+/// manager, because the system or another user can have a unit with the same name.
 fn service(parts: &[&str]) -> Option<String> {
     let is_unit = |part: &str| matches!(part.rsplit_once('.'), Some((_, "service" | "scope")));
     let unit = parts.iter().rev().find(|part| is_unit(part))?;
@@ -46,8 +47,8 @@ fn service(parts: &[&str]) -> Option<String> {
     }
 }
 
-/// Returns the runtime and the short number of a container: `docker-NUMBER.scope`, or `NUMBER` in
-/// the directory of its runtime.
+/// Returns the runtime and the shortened id of a container. The last part of its path is
+/// `docker-ID.scope`, or `ID` in the directory of its runtime, or `lxc.payload.NAME`.
 fn container(part: &str) -> Option<(&str, &str)> {
     if let Some(name) = part.strip_prefix("lxc.payload.") {
         return Some(("lxc", name));
@@ -62,8 +63,8 @@ fn container(part: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Returns the number of a pod: `podNUMBER`, or `kubepods-CLASS-podNUMBER.slice`, where each `-` is
-/// `_`.
+/// Returns the id of a pod. The part of its path is `podID`, or `kubepods-CLASS-podID.slice`, where
+/// each `-` of the id is a `_`.
 fn pod(part: &str) -> Option<String> {
     let name = part.strip_suffix(".slice").unwrap_or(part);
     let id = match name.rsplit_once("-pod") {

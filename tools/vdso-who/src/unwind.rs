@@ -1,8 +1,9 @@
-//! From a frame to its caller's.
+//! The unwinder, which finds the caller of a frame.
 //!
-//! A chain begins with the program counter. The rule at each address gives the caller's: from the
-//! unwind table of its file, from the frame pointer, or from a search of the stack for a return
-//! address. Callers beyond the copy of the stack may be in the kernel's own chain.
+//! A chain begins with the program counter. Each address has a rule that gives the registers of the
+//! caller. The rule comes from the unwind table of the file, uses the frame pointer, or searches
+//! the stack for a return address. If the copy of the stack ends before the chain does, the call
+//! chain that the kernel recorded may contain the other callers.
 
 mod aarch64;
 
@@ -14,18 +15,19 @@ use gimli::{CfaRule, Register, RegisterRule, UnwindTableRow};
 
 use crate::perf::{Registers, Sample};
 
+/// The maximum number of return addresses in a chain.
 const MOST_FRAMES: usize = 128;
 
-/// The rules that are kept.
+/// The maximum number of rules that are kept.
 const MOST_RULES: usize = 1 << 16;
 
-/// How far from the stack pointer a return address is searched for.
+/// How many words above the stack pointer are searched for a return address.
 const MOST_WORDS: u64 = 64;
 
-/// The length of a function without a symbol.
+/// The assumed maximum length of a function without a symbol, in bytes.
 const LONGEST: u64 = 4096;
 
-/// How far from its start a function may set its frame pointer up.
+/// The bytes at the start of a function in which it is expected to set up its frame pointer.
 const PROLOGUE: usize = 64;
 
 /// The code of a process.
@@ -33,17 +35,17 @@ pub(crate) trait Code {
     /// Returns whether code is mapped at an address.
     fn is_mapped(&self, address: u64) -> bool;
 
-    /// Returns the facts of an address's file about its function. Returns `None` if there is no
-    /// file.
+    /// Returns what the file at an address tells about the function there. Returns `None` if there
+    /// is no file.
     fn function(&self, address: u64) -> Option<Function>;
 
     /// Fills a buffer with the code before an address.
     fn code_before(&self, address: u64, code: &mut [u8]) -> Option<()>;
 }
 
-/// The facts of a file about the function at an address.
+/// What a file tells about the function at an address.
 pub(crate) struct Function {
-    /// How the registers of the caller are found.
+    /// The row of the unwind table, which tells how the caller's registers are found.
     pub(crate) row: Option<UnwindTableRow<usize>>,
     /// The first address of the function, if it has a symbol.
     pub(crate) start: Option<u64>,
@@ -63,12 +65,13 @@ pub(crate) struct Abi {
 #[derive(Clone)]
 enum Rule {
     Table(Table),
-    /// A return address on the stack, preferably after a call of a function that begins in this
-    /// range.
+    /// Search the stack for a return address, preferably one that follows a call of a function that
+    /// begins in this range.
     Search(RangeInclusive<u64>),
 }
 
-/// The CFA is a register and an offset. The others are offsets from the CFA, if saved there.
+/// A rule from an unwind table. The CFA (canonical frame address) is the sum of a register and an
+/// offset. The return address and the frame pointer are at offsets from the CFA, if they are saved.
 #[derive(Clone)]
 struct Table {
     from_fp: bool,
@@ -80,17 +83,17 @@ struct Table {
 /// Finds the call chains of a process.
 #[derive(Default)]
 pub(crate) struct Unwinder {
-    /// By program counter.
+    /// The rules by program counter.
     rules: HashMap<u64, Rule>,
 }
 
 impl Unwinder {
-    /// Forgets the code.
+    /// Forgets the rules, because the code has changed.
     pub(crate) fn clear(&mut self) {
         self.rules.clear();
     }
 
-    /// Returns the program counter, and the return addresses.
+    /// Returns the program counter, and the return addresses from the innermost outward.
     pub(crate) fn chain(&mut self, code: &impl Code, sample: &Sample) -> Vec<u64> {
         self.chain_of(Abi::of(ARCH, sample.is_64_bit), code, sample)
     }
@@ -126,7 +129,7 @@ impl Unwinder {
     }
 }
 
-/// The way from a sample outward.
+/// A walk from a sample outward.
 struct Walk<'a, C> {
     code: &'a C,
     sample: &'a Sample,
@@ -135,8 +138,8 @@ struct Walk<'a, C> {
 }
 
 /// The functions below return the caller's registers, or `None` if they do not find the caller, for
-/// example because the copy of the stack ends before it. If there is no caller, the program counter
-/// is 0.
+/// example because the copy of the stack ends before it. If there is no caller, they return a
+/// program counter of 0.
 impl<C: Code> Walk<'_, C> {
     /// Reads a word of the stack.
     fn read(&self, address: u64) -> Option<u64> {
@@ -158,7 +161,9 @@ impl<C: Code> Walk<'_, C> {
             },
             Rule::Search(starts) => self.by_search(at, &starts)?,
         };
-        // A frame has at least a return address on x86, and may have none in a leaf elsewhere.
+        // On x86 a frame contains at least a return address, so the caller's stack pointer is
+        // larger. Elsewhere the frame of a leaf can be empty, and only the first function is a
+        // leaf.
         let is_outer = next.sp > at.sp || (next.sp == at.sp && is_first);
         if next.pc != 0 && !is_outer {
             return None;
@@ -169,7 +174,8 @@ impl<C: Code> Walk<'_, C> {
     fn rule_at(&mut self, at: Registers, is_first: bool) -> Rule {
         let mut pc = at.pc;
         if !is_first {
-            // A return address may be the first of the next function.
+            // A return address can be the first address of the next function, if this one ends with
+            // a call.
             pc = pc.wrapping_sub(1);
         }
         if let Some(rule) = self.rules.get(&pc) {
@@ -185,7 +191,7 @@ impl<C: Code> Walk<'_, C> {
 
     fn rule(&self, pc: u64) -> Rule {
         let frame_pointer = Rule::Table(self.abi.frame_pointer());
-        // Just-in-time compiled code, or nothing that can be read.
+        // There is no file: this is just-in-time compiled code, or code that cannot be read.
         let Some(function) = self.code.function(pc) else {
             return frame_pointer;
         };
@@ -209,7 +215,7 @@ impl<C: Code> Walk<'_, C> {
         }
     }
 
-    /// Returns the rule of a function that sets the frame pointer up.
+    /// Returns the rule of a function that sets up the frame pointer.
     fn frame_on_x86(&self, start: u64, pc: u64) -> Option<Table> {
         let mut prologue = [0; PROLOGUE];
         let end = start.wrapping_add(PROLOGUE as u64);
@@ -247,7 +253,7 @@ impl<C: Code> Walk<'_, C> {
         let saved = |offset: i64| self.read(cfa.wrapping_add_signed(offset));
         let mut pc = match table.return_address {
             Some(offset) => saved(offset)?,
-            // Only a leaf may have it in a register.
+            // Only in a leaf can it still be in the link register.
             None if is_first => at.lr,
             None => 0,
         };
@@ -256,7 +262,8 @@ impl<C: Code> Walk<'_, C> {
             None => at.fp,
         };
         if !self.abi.is_x86 {
-            // arm64 signs return addresses in the bits above a user's address.
+            // arm64 can sign a return address. The signature is in the bits above those of a user
+            // address.
             pc &= (1 << 48) - 1;
         }
         if pc != 0 && !self.code.is_mapped(pc) {
@@ -270,8 +277,8 @@ impl<C: Code> Walk<'_, C> {
         })
     }
 
-    /// Searches the stack for an address after a direct call of the function, otherwise after any
-    /// call.
+    /// Searches the stack for a return address after a direct call of the function. If there is
+    /// none, returns the first one after any other call.
     fn by_search(&self, at: Registers, starts: &RangeInclusive<u64>) -> Option<Registers> {
         let mut any = None;
         let mut sp = at.sp;
@@ -279,7 +286,8 @@ impl<C: Code> Walk<'_, C> {
         for _ in 0..MOST_WORDS {
             let Some(pc) = self.read(sp) else { break };
             let mut fp = at.fp;
-            // The frame pointer points to the caller's, which is below the return address.
+            // The frame pointer points to the word that contains the caller's frame pointer. The
+            // return address is in the next word.
             if sp == at.fp.wrapping_add(self.abi.word) {
                 fp = below;
             }
@@ -297,7 +305,8 @@ impl<C: Code> Walk<'_, C> {
         any
     }
 
-    /// Returns the target of the call before a return address; 0 if a register or memory has it.
+    /// Returns the target of the call before a return address, or 0 if the target is in a register
+    /// or in memory. Returns `None` if there is no call.
     fn call(&self, address: u64) -> Option<u64> {
         let mut code = [0; 8];
         self.code.code_before(address, &mut code)?;
@@ -325,7 +334,8 @@ impl<C: Code> Walk<'_, C> {
 }
 
 impl Abi {
-    /// Returns the ABI's rule. Returns `None` if only the link register is known.
+    /// Returns the ABI of a program. Returns `None` for 32-bit arm programs, whose only known
+    /// caller is in the link register.
     pub(crate) fn of(arch: &str, is_64_bit: bool) -> Option<Self> {
         let (word, registers, is_x86) = match (arch, is_64_bit) {
             ("x86_64", true) => (8, [7, 6, 16], true),
@@ -343,7 +353,8 @@ impl Abi {
         })
     }
 
-    /// Returns the rule of a row of an unwind table.
+    /// Returns the rule of a row of an unwind table, if the CFA is the sum of a known register and
+    /// an offset.
     fn table(self, row: &UnwindTableRow<usize>) -> Option<Table> {
         let CfaRule::RegisterAndOffset {
             register,
@@ -367,7 +378,8 @@ impl Abi {
         })
     }
 
-    /// Returns the caller's registers: the saved frame pointer, and the return address above it.
+    /// Returns the rule of code with a frame pointer, which points to the saved frame pointer of
+    /// the caller. The return address is above that.
     fn frame_pointer(self) -> Table {
         let word = self.word as i64;
         Table {
@@ -378,7 +390,8 @@ impl Abi {
         }
     }
 
-    /// Returns whether x86 code sets the frame pointer to where the caller's is saved.
+    /// Returns whether x86 code sets the frame pointer to the address at which the caller's is
+    /// saved.
     pub(crate) fn sets_frame_pointer(self, code: &[u8]) -> bool {
         match self.word {
             // push; mov. Before Go 1.21: lea number(%rsp), %rbp
@@ -392,8 +405,8 @@ impl Abi {
         }
     }
 
-    /// Returns the target of the call at the end of the code before an address; 0 if it is
-    /// indirect.
+    /// Returns the target of the call at the end of this code, or 0 if the call is indirect. The
+    /// code ends before `address`.
     fn call(self, code: [u8; 8], address: u64) -> Option<u64> {
         if !self.is_x86 {
             return aarch64::call(aarch64::instruction(&code[4..]), address);

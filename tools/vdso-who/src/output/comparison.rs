@@ -6,7 +6,7 @@ use crate::text::number;
 
 pub(super) const TITLE: &str = "  before     +-     now     +-   change  ";
 
-/// The most processes of a table, and the most callers of each.
+/// The maximum number of processes in a table, and of callers of each process.
 const MOST_PROCESSES: usize = 20;
 const MOST_CALLERS: usize = 10;
 
@@ -14,7 +14,7 @@ const MOST_CALLERS: usize = 10;
 pub(super) fn verdict(comparison: &Comparison) -> String {
     let whole = &comparison.whole;
     let (Some(before), Some(error)) = (whole.before_percent, whole.before_percent_error) else {
-        return "In the earlier report, no share is known.".into();
+        return "In the earlier report, the share is not known.".into();
     };
     let before = format!(
         "In the earlier report it was {} % +-{} %",
@@ -22,8 +22,8 @@ pub(super) fn verdict(comparison: &Comparison) -> String {
         number(error)
     );
     match whole.exceeds_errors {
-        Some(true) => format!("{before}: the difference exceeds both errors."),
-        Some(false) => format!("{before}: the difference does not exceed both errors."),
+        Some(true) => format!("{before}: the difference exceeds both errors together."),
+        Some(false) => format!("{before}: the difference does not exceed both errors together."),
         None => format!("{before}."),
     }
 }
@@ -43,7 +43,7 @@ pub(super) fn figures(report: &Report, comparison: &Comparison) -> String {
     note
 }
 
-/// Returns a line for each process and caller, with names of so many columns.
+/// Returns the lines of the processes and callers, with names of at most `width` columns.
 pub(super) fn rows(comparison: &Comparison, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for process in comparison.processes.iter().take(MOST_PROCESSES) {

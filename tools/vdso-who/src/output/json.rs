@@ -8,16 +8,17 @@ pub(super) fn text(report: &Report) -> Result<String> {
     Ok(without_control_characters(&json) + "\n")
 }
 
-/// Returns a report in one line, which a collector of logs or metrics takes for one event.
+/// Returns a report in one line, which a collector of logs or metrics treats as one event.
 pub(crate) fn line(report: &Report) -> serde_json::Result<String> {
     let json = serde_json::to_string(report)?;
     Ok(without_control_characters(&json) + "\n")
 }
 
-/// Returns JSON in which a terminal finds no control characters.
+/// Escapes the control characters of JSON that a terminal would obey.
 ///
-/// serde_json escapes only those below U+0020, and a terminal obeys U+009B as well. The others can
-/// be in strings only, where an escape means the same.
+/// serde_json escapes only the characters below U+0020, but a terminal obeys U+009B, for example,
+/// as well. The characters that it does not escape occur only in strings, where an escape means the
+/// same.
 fn without_control_characters(json: &str) -> String {
     let escaped = |letter: char| match letter {
         '\u{7f}'..='\u{9f}' => format!("\\u{:04x}", u32::from(letter)),

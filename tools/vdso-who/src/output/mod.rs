@@ -1,4 +1,4 @@
-//! Where a report is written, and in which form.
+//! Output: where a report is written, and in which format.
 
 mod comparison;
 mod folded;
@@ -16,18 +16,18 @@ use crate::console;
 use crate::error::{Error, Result};
 use crate::report::Report;
 
-/// The form of a report.
+/// The format of a report.
 #[derive(Clone, Copy, Debug)]
 enum Format {
     Table,
     Json,
-    /// JSON in one line, for each interval.
+    /// A line of JSON for each interval.
     JsonLine,
-    /// Call chains, a line each.
+    /// A line for each call chain.
     Folded,
     /// A flame graph.
     Svg,
-    /// Nothing: the last table of an interval stays on the terminal.
+    /// Nothing, because the table of the last interval stays on the terminal.
     Nothing,
 }
 
@@ -60,7 +60,7 @@ impl Format {
     }
 }
 
-/// Standard output or a file, which is open.
+/// Standard output or an open file.
 pub(crate) struct Output {
     format: Format,
     file: Option<OpenFile>,
@@ -69,16 +69,17 @@ pub(crate) struct Output {
 struct OpenFile {
     file: File,
     path: PathBuf,
-    /// Whether this program made it.
+    /// Whether this program created the file.
     is_new: bool,
 }
 
 impl Output {
-    /// Opens the file of the report, if it has one, and leaves its content unchanged. A pipe is
-    /// opened when it has a reader; until then a signal ends the program.
+    /// Opens the output file, if there is one, and leaves its content unchanged. Waits for the
+    /// reader if the file is a named pipe. Signals are not caught yet, so a signal ends the program
+    /// while it waits.
     ///
     /// # Errors
-    /// If the report cannot be written later.
+    /// If the report could not be written later.
     pub(crate) fn open(arguments: &Arguments) -> Result<Self> {
         let format = Format::of(arguments);
         let Some(path) = arguments.output.clone() else {
@@ -95,7 +96,8 @@ impl Output {
         })
     }
 
-    /// Writes a report. Without a read there is no flame graph, so the verdict is printed.
+    /// Writes a report. Without a clock read there is no flame graph, so the table is printed
+    /// instead.
     pub(crate) fn write(self, report: &Report) -> Result<()> {
         let Some(OpenFile { file, path, is_new }) = self.file else {
             return console::print(&self.format.text(report)?);
@@ -115,7 +117,8 @@ fn not_written(path: &Path, error: &io::Error) -> Error {
     format!("cannot write {}: {error}", path.display()).into()
 }
 
-/// Replaces the content of the file with a report. The command may have removed the file.
+/// Replaces the content of the file with a report. If the command has removed the file, creates it
+/// again.
 fn replace(mut file: File, text: &str, path: &Path) -> io::Result<()> {
     let is_removed = file.metadata()?.nlink() == 0;
     if is_removed {

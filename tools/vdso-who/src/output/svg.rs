@@ -3,10 +3,10 @@
 use crate::error::Result;
 use crate::report::Report;
 
-/// Returns an error, because inferno is missing.
+/// Returns an error, because this build does not contain inferno.
 #[cfg(not(feature = "svg"))]
 pub(super) fn text(_: &Report) -> Result<String> {
-    Err("flame graphs need the feature `svg` of vdso-who".into())
+    Err("this build cannot draw flame graphs: install vdso-who with the feature `svg`".into())
 }
 
 /// Returns the call chains as a flame graph, for a browser: the reads in the vDSO are green, and
@@ -35,7 +35,7 @@ pub(super) fn text(report: &Report) -> Result<String> {
     let mut options = Options::default();
     options.title = title(report);
     options.subtitle = Some("green: a read in the vDSO; red: a read through a system call".into());
-    // This text follows a number and its share, and names the whole.
+    // inferno prints this text after the number of a function: `3 samples in clock reads, 75.00%`.
     options.count_name = if report.is_exact() {
         "clock reads".into()
     } else {
@@ -57,7 +57,7 @@ pub(super) fn text(report: &Report) -> Result<String> {
     Ok(String::from_utf8(svg)?)
 }
 
-/// Returns the clock read of a call chain.
+/// Returns the last function of a call chain, which is the clock read.
 #[cfg(feature = "svg")]
 fn leaf(line: &str) -> &str {
     let chain = match line.rsplit_once(' ') {
@@ -70,7 +70,8 @@ fn leaf(line: &str) -> &str {
     }
 }
 
-/// Returns the verdict without the rate, because that is an estimate, and the title is one line.
+/// Returns the verdict without the rate. The rate is an estimate that needs its caveat, and the
+/// title has room for only one line.
 #[cfg(feature = "svg")]
 fn title(report: &Report) -> String {
     let verdict = super::table::verdict(report);

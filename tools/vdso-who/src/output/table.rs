@@ -4,17 +4,18 @@ use super::comparison;
 use crate::report::{Amounts, Comparison, Process, Report, Row};
 use crate::text::{estimate, number, shortened, times, wrapped};
 
-/// The processes of a table, and the callers of each, if there is more than one process.
+/// The maximum number of processes in a table, and of callers of each process, if there is more
+/// than one process.
 const MOST_PROCESSES: usize = 20;
 const MOST_CALLERS: usize = 5;
 
-/// The narrowest column of names.
+/// The minimum width of the column of names.
 const MIN_WIDTH: usize = 24;
 
-/// A terminal with fewer columns gets fewer numbers.
+/// The table has fewer columns of numbers on a terminal that is narrower than this.
 const NARROW: usize = 60;
 
-/// Returns the table in lines of so many columns.
+/// Returns the table for a terminal with this many columns.
 pub(crate) fn text(report: &Report, columns: usize) -> String {
     if let Some(comparison) = &report.comparison {
         return comparison_text(report, comparison, columns);
@@ -43,7 +44,7 @@ pub(crate) fn text(report: &Report, columns: usize) -> String {
     table.lines.join("\n") + "\n"
 }
 
-/// Returns the table with the shares of an earlier report.
+/// Returns the table that compares a report with an earlier one.
 fn comparison_text(report: &Report, compared: &Comparison, columns: usize) -> String {
     let mut lines = Vec::new();
     lines.push(wrapped(&verdict(report), columns));
@@ -62,13 +63,13 @@ fn comparison_text(report: &Report, compared: &Comparison, columns: usize) -> St
 struct Table<'a> {
     report: &'a Report,
     is_narrow: bool,
-    /// The columns of a name.
+    /// The width of the column of names.
     width: usize,
     lines: Vec<String>,
 }
 
 impl Table<'_> {
-    /// Returns the title of the numbers.
+    /// Returns the titles of the columns of numbers.
     fn title(&self) -> &'static str {
         if self.report.is_exact() {
             "      reads  "
@@ -79,7 +80,7 @@ impl Table<'_> {
         }
     }
 
-    /// Returns the numbers before a name.
+    /// Returns the columns of numbers of a row.
     fn cells(&self, amounts: &Amounts) -> String {
         if self.report.is_exact() {
             let reads = match amounts.reads {
@@ -128,7 +129,7 @@ impl Table<'_> {
         }
     }
 
-    /// Adds a caller, in two or three lines.
+    /// Adds the lines of a caller.
     fn caller(&mut self, row: &Row, indent: usize) {
         let width = self.width - 2;
         let mut cells = self.cells(&row.amounts);
@@ -148,7 +149,7 @@ pub(super) fn cell(value: Option<f64>, format: fn(f64) -> String) -> String {
     }
 }
 
-/// Returns a name that fits, without characters that a terminal would obey.
+/// Shortens a name until it fits, and escapes the characters that a terminal would obey.
 pub(super) fn fitted(text: &str, width: usize) -> String {
     shortened(&text.escape_debug().to_string(), width)
 }
@@ -160,7 +161,7 @@ fn name(process: &Process) -> String {
             Some(thread) => format!("thread {thread} of {pid}"),
             None => pid.to_string(),
         },
-        // They have no numbers here.
+        // These processes have no ids here.
         None if process.count == 0 => return process.name.clone(),
         None => format!("{} processes", process.count),
     };
@@ -170,8 +171,8 @@ fn name(process: &Process) -> String {
     }
 }
 
-/// Returns the function with its location, its callers, and the clock of its system calls, in a
-/// line each if they fit.
+/// Returns the lines of a caller: the function with its location, in one line if that fits, then
+/// its callers, and the clock of its system calls.
 fn caller_lines(row: &Row, width: usize) -> Vec<String> {
     let frame = &row.frame;
     let location = match (&frame.file, frame.line) {
@@ -232,8 +233,8 @@ pub(super) fn verdict(report: &Report) -> String {
         let sampled = report.samples as f64 / f64::from(report.frequency);
         return format!(
             "{subject} used {cpu:.2} s of CPU time in user space, but the samples account for {sampled:.2} s, so no \
-             share is known: run it as root or with CAP_PERFMON, where setuid programs and threads that live for \
-             less than 2 ms are seen as well."
+             share is known: run it as root or with CAP_PERFMON, so that it also sees setuid programs and threads \
+             that live for less than 2 ms."
         );
     }
     if cpu < 0.01 {
@@ -308,9 +309,9 @@ fn notes(report: &Report) -> Vec<String> {
     if !report.has_vdso && report.unknown.sandboxed == 0 {
         notes.push(match report.boot_parameter {
             Some(parameter) => format!(
-                "It has no vDSO, so each clock read is a system call: boot without {parameter}."
+                "The process has no vDSO, so each clock read is a system call: boot without {parameter}."
             ),
-            None => "It has no vDSO, so each clock read is a system call.".into(),
+            None => "The process has no vDSO, so each clock read is a system call.".into(),
         });
     }
     match &report.comparison {
@@ -324,7 +325,7 @@ fn notes(report: &Report) -> Vec<String> {
     if report.swallowed != 0 {
         let swallowed = times(report.swallowed);
         notes.push(format!(
-            "The guard kept a SIGTRAP from the command {swallowed}."
+            "A breakpoint raised SIGTRAP {swallowed}. vdso-who kept these signals from the command."
         ));
     }
     if report.lost != 0 {
@@ -355,7 +356,8 @@ fn notes(report: &Report) -> Vec<String> {
     notes
 }
 
-/// Adds the reasons why samples are in `+-`, if these are more than a hundredth of all.
+/// Adds the reasons why samples count in `+-`. Leaves out unread processes and unknown system calls
+/// if they are at most a hundredth of all samples.
 fn unknown_samples(report: &Report, notes: &mut Vec<String>) {
     let is_much = |samples: u64| samples * 100 > report.samples;
     let unknown = report.unknown;
@@ -369,7 +371,7 @@ fn unknown_samples(report: &Report, notes: &mut Vec<String>) {
     if unknown.foreign > 0 {
         notes.push(format!(
             "{} samples come from processes of other PID namespaces, which cannot be read from here. `+-` allows for \
-             that. Run it on the host, or with `docker run --pid=host`.",
+             that. Run vdso-who on the host, or with `docker run --pid=host`.",
             unknown.foreign
         ));
     }

@@ -55,7 +55,8 @@ struct Function {
 /// The shares of two reports.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Comparison {
-    /// Whether both reports are of the same time: of all CPU time, or of that in user space.
+    /// Whether both reports measure the same CPU time: all of it, or only the CPU time in user
+    /// space.
     #[serde(skip)]
     pub(crate) is_same_measure: bool,
     #[serde(flatten)]
@@ -81,7 +82,7 @@ pub(crate) struct CallerChange {
     pub(crate) change: Change,
 }
 
-/// A share in two reports. One that a report does not have is not known.
+/// A share in two reports. A share that a report does not contain is not known.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Change {
     pub(crate) before_percent: Option<f64>,
@@ -89,7 +90,7 @@ pub(crate) struct Change {
     pub(crate) percent: Option<f64>,
     pub(crate) percent_error: Option<f64>,
     /// Whether the difference is larger than both errors together. None if one of the shares is not
-    /// known, or if the reports do not measure the same.
+    /// known, or if the reports do not measure the same CPU time.
     pub(crate) exceeds_errors: Option<bool>,
 }
 
@@ -100,25 +101,27 @@ struct Percent {
     error: f64,
 }
 
-/// The processes of one name, which are one row: another run has other process ids.
+/// The processes of one name, merged into one row. Another run has other process ids, so rows are
+/// matched by name.
 #[derive(Debug, Default)]
 struct Merged {
     samples: u64,
     records: u64,
-    /// The samples for which the errors allow beyond chance, such as samples in system calls that
-    /// are not known. None if no share is known.
+    /// How many samples the errors allow for in addition to chance, such as samples in unidentified
+    /// system calls. None if no share is known.
     unknown: Option<f64>,
     callers: BTreeMap<Caller, u64>,
 }
 
-/// A function and its caller. The lines are left out, because they differ between two builds.
+/// A function and its caller. Their line numbers are left out, because these differ between two
+/// builds.
 type Caller = (String, Option<String>);
 
 impl Shares {
     /// Reads an earlier report of `--json`.
     ///
     /// # Errors
-    /// If the file has no report whose shares can be compared.
+    /// If the file does not contain a report whose shares can be compared.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|error| not_read(path, &error))?;
         let shares: Self = serde_json::from_reader(BufReader::new(file)).map_err(|error| {
@@ -135,12 +138,12 @@ impl Shares {
         Ok(shares)
     }
 
-    /// Returns the content of a report, as if it had been written and read.
+    /// Returns the shares of a report, as if it had been written to a file and read back.
     fn of(report: &Report) -> Result<Self> {
         Ok(serde_json::from_value(serde_json::to_value(report)?)?)
     }
 
-    /// Returns the processes by name.
+    /// Merges the processes with the same name.
     fn merged(&self) -> BTreeMap<&str, Merged> {
         let mut names = BTreeMap::<_, Merged>::new();
         for process in &self.processes {
@@ -231,7 +234,7 @@ impl Change {
         Some(self.percent? - self.before_percent?)
     }
 
-    /// Returns the larger one of both shares.
+    /// Returns the larger of the two shares.
     fn larger(&self) -> f64 {
         let before = self.before_percent.unwrap_or(0.0);
         before.max(self.percent.unwrap_or(0.0))
@@ -264,7 +267,7 @@ impl Comparison {
                 callers: both.callers(),
             });
         }
-        // Most processes of a host read no clock.
+        // Most processes of a host read no clock, so they have no row.
         processes.retain(|process| process.change.larger() > 0.0);
         processes.sort_by(|a, b| b.change.larger().total_cmp(&a.change.larger()));
         Ok(Self {
@@ -275,7 +278,7 @@ impl Comparison {
     }
 }
 
-/// The processes of one name in both reports, as far as these have them.
+/// The processes of one name in the two reports. None in a report that does not contain any.
 struct Both<'a> {
     before: Option<&'a Merged>,
     now: Option<&'a Merged>,

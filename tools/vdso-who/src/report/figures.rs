@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Returns the cost of a read here in nanoseconds: the cheapest of several series, because
-/// interrupts make reads slower.
+/// Measures the cost of a clock read on this machine, in nanoseconds. The cheapest of several
+/// series counts, because interrupts make reads slower.
 pub(super) fn read_ns() -> f64 {
     const READS: u32 = 1000;
     let mut shortest = Duration::MAX;
@@ -18,13 +18,13 @@ pub(super) fn read_ns() -> f64 {
     shortest.as_secs_f64() * 1e9 / f64::from(READS)
 }
 
-/// Returns a part of a whole, which can be 0.
+/// Returns a part as a share of a whole. The whole can be 0.
 pub(super) fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
 /// Returns how far a share can be from the true one, with a confidence of 95 %: the distance to the
-/// farther end of Wilson's interval, which is the end towards 50 %.
+/// farther end of the Wilson score interval, which is the end towards 50 %.
 pub(super) fn error(part: u64, whole: u64) -> f64 {
     const Z: f64 = 1.96;
     let share = share(part, whole);

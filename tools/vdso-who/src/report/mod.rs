@@ -26,13 +26,13 @@ use crate::tally::{Counts, Findings, Group, Key, Unknown};
 pub(crate) use comparison::{Change, Comparison, Shares};
 use figures::{error, share};
 
-/// The processes of a name that have a row each.
+/// How many processes with the same name have a row each. The others share one.
 const MOST_OF_NAME: usize = 7;
 
-/// How much the clock is read, as far as the method shows it.
+/// How much the clock is read. A figure that the method does not measure is None.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Amounts {
-    /// Samples in reads, or the reads that have a record.
+    /// The samples in clock reads, or the counted reads that have a record.
     pub(crate) records: u64,
     pub(crate) percent: Option<f64>,
     pub(crate) percent_error: Option<f64>,
@@ -43,7 +43,8 @@ pub(crate) struct Amounts {
     pub(crate) clocks: Clocks,
 }
 
-/// The records of system calls, or the counted reads, of each clock that is known.
+/// The records of each clock, as far as the clock is known. With --exact these are the counted
+/// reads, otherwise the records of system calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clocks([u64; Clock::COUNT]);
 
@@ -69,7 +70,7 @@ impl Serialize for Clocks {
 }
 
 impl Amounts {
-    /// Returns the clock of most of these records, if there is one.
+    /// Returns the clock of more than 90 % of these records, if there is one.
     pub(crate) fn clock(&self) -> Option<Clock> {
         let all: u64 = self.clocks.0.iter().sum();
         let most = self
@@ -108,26 +109,27 @@ pub(crate) struct Report {
     pub(crate) whole: Amounts,
     pub(crate) processes: Vec<Process>,
     pub(crate) comparison: Option<Comparison>,
-    /// Whether processes without a read have a row: an earlier report may have reads of them.
+    /// Whether processes without a read have a row as well. A comparison needs them, because the
+    /// earlier report may contain reads of them.
     #[serde(skip)]
     keeps_all: bool,
-    /// Whether processes of one name share a row if there are many, because nothing else was asked
-    /// for. A server can start a worker for each query.
+    /// Whether processes with the same name share a row if there are many of them, because a server
+    /// can start a worker for each query. This is the case without --group-by.
     #[serde(skip)]
     merges: bool,
-    /// Whether other processes than `pid` had samples.
+    /// Whether processes other than `pid` had samples.
     #[serde(skip)]
     pub(crate) has_others: bool,
-    /// Samples that may be in a read or not.
+    /// Samples of which it is not known whether they were in a read.
     #[serde(skip)]
     pub(crate) unknown: Unknown,
-    /// Whether it is one of many reports, of an interval.
+    /// Whether this is the report of an interval, so that more reports follow.
     #[serde(skip)]
     pub(crate) is_interval: bool,
-    /// A process whose perf map is older than itself.
+    /// A process that is younger than its perf map.
     #[serde(skip)]
     pub(crate) stale_map: Option<u32>,
-    /// The parameter with which the kernel was booted without a vDSO.
+    /// The boot parameter that switches the vDSO off, if the kernel was booted with one.
     #[serde(skip)]
     pub(crate) boot_parameter: Option<&'static str>,
     /// A line for each call chain.
@@ -150,13 +152,13 @@ pub(crate) struct Process {
     pub(crate) callers: Vec<Row>,
 }
 
-/// A caller.
+/// The row of a caller.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Row {
     #[serde(flatten)]
     pub(crate) frame: Frame,
     pub(crate) called_by: Option<Frame>,
-    /// The callers of that, with --depth.
+    /// The callers of `called_by`, with --depth.
     pub(crate) outer_callers: Vec<Frame>,
     /// The first caller with a name, if none of these has one.
     pub(crate) named_caller: Option<Frame>,
@@ -164,10 +166,11 @@ pub(crate) struct Row {
     pub(crate) amounts: Amounts,
 }
 
-/// Nanoseconds. In user space a read takes less, and a system call takes more.
+/// The limit, in nanoseconds, above which a read is slow. A read in user space takes less, and a
+/// system call takes more.
 const SLOW_NS: f64 = 100.0;
 
-/// Seconds by which the time in user space of a process can be wrong: two ticks.
+/// By how many seconds the CPU time of a process in user space can be wrong: two ticks.
 const PRECISION: f64 = 0.02;
 
 impl Report {
@@ -191,7 +194,7 @@ impl Report {
         }
     }
 
-    /// Returns the report of a part of the measurement, before it is finished.
+    /// Returns the report of a part of the measurement. [`Self::finish`] then adds the findings.
     pub(crate) fn of_part(&self, duration: Duration, cpu: Duration) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
@@ -202,7 +205,7 @@ impl Report {
         }
     }
 
-    /// Adds what the records show.
+    /// Adds the findings from the records.
     pub(crate) fn finish(&mut self, mut found: Findings) {
         if self.merges {
             found.merge(MOST_OF_NAME);
@@ -214,7 +217,8 @@ impl Report {
         self.has_vdso = found.has_vdso;
         self.stale_map = found.stale_map;
         self.counted = self.counted.max(found.reads);
-        // The kernel reports how many executions were lost only with a later record.
+        // The kernel reports lost records only together with a later record, which can be missing
+        // at the end. The breakpoints themselves count every execution.
         self.lost = if self.is_exact() {
             self.counted - found.reads
         } else {
@@ -287,7 +291,7 @@ impl Report {
     }
 
     /// Returns the figures of some records among the samples of a process. Any of the `unknown`
-    /// samples may be in a read.
+    /// samples might be in a read.
     fn amounts(&self, counts: Counts, samples: u64, unknown: Unknown) -> Amounts {
         let mut amounts = Amounts {
             records: counts.records,
@@ -298,7 +302,7 @@ impl Report {
             amounts.system_call_percent = Some(100.0 * share(counts.calls, counts.records));
         }
         if self.is_exact() {
-            // Which callers have the lost records is not known.
+            // It is not known to which callers the lost records belong.
             if self.lost == 0 {
                 amounts.reads = Some(counts.records);
                 amounts.reads_per_second = Some(counts.records as f64 / self.seconds);
@@ -316,14 +320,15 @@ impl Report {
         amounts
     }
 
-    /// Returns the share of the samples that are missing: any of them may be in a read.
+    /// Returns the share of the samples that are missing. Any of them might have been in a read.
     pub(crate) fn missing(&self) -> f64 {
         let lost = share(self.lost, self.samples + self.lost);
         lost + self.unseen()
     }
 
-    /// Returns the share of the CPU time for which there is neither a sample nor a lost one, beyond
-    /// what is chance: a CPU went offline, or the kernel made fewer samples than it should.
+    /// Returns the share of the CPU time for which there is neither a sample nor a lost record,
+    /// beyond what chance explains. The reason can be that a CPU went offline, or that the kernel
+    /// took fewer samples than it should.
     pub(crate) fn unseen(&self) -> f64 {
         let expected = self.expected();
         let seen = (self.samples + self.lost) as f64;
@@ -332,8 +337,9 @@ impl Report {
 
     /// Returns the reads a second, if their cost is known.
     ///
-    /// If the vDSO reads this machine's clock in user space, `read_ns` is what that costs. A read
-    /// of another clock in the kernel can cost 30 times as much, so its rate is not known.
+    /// `read_ns` is the cost of a read through the vDSO. If the vDSO reads the clock in user space,
+    /// a read through the kernel can cost 30 times as much. So the rate is not known if most reads
+    /// are system calls.
     fn rate(&self, counts: Counts) -> Option<f64> {
         let is_known = counts.calls <= counts.records / 2 || self.read_ns > SLOW_NS;
         if !is_known || self.cpu_seconds <= 0.0 {
@@ -350,7 +356,7 @@ impl Report {
             .any(|process| process.thread.is_some())
     }
 
-    /// Returns whether reads are counted by breakpoints.
+    /// Returns whether reads are counted with breakpoints.
     pub(crate) fn is_exact(&self) -> bool {
         self.trap_ns.is_some()
     }
@@ -360,28 +366,30 @@ impl Report {
         self.read_ns > SLOW_NS
     }
 
-    /// Returns the samples for which the CPU time stands.
+    /// Returns how many samples the CPU time should have caused.
     fn expected(&self) -> f64 {
         self.cpu_seconds * f64::from(self.frequency)
     }
 
-    /// Returns by how many samples the CPU time can differ: three standard deviations, the 5 % by
-    /// which the kernel's clocks differ, and the precision of the time in user space.
+    /// Returns by how many samples the real number can differ from the expected one: three standard
+    /// deviations, the 5 % by which the kernel's clocks differ, and the precision of the time in
+    /// user space.
     fn tolerance(&self) -> f64 {
         let expected = self.expected();
         3.0 * expected.sqrt() + 0.05 * expected + PRECISION * f64::from(self.frequency)
     }
 
-    /// Returns whether the samples stand for the CPU time. Events of each CPU see threads of any
-    /// life, and what they miss is in the error. Events of a thread miss threads that live for less
-    /// than a period.
+    /// Returns whether the samples represent the CPU time. The events of CPUs see every thread,
+    /// however short it lives, and what they miss is part of the error. The events of threads miss
+    /// the threads that live for less than a sampling period, so the number of samples must match
+    /// the CPU time.
     fn has_share(&self) -> bool {
         let missing = (self.expected() - self.samples as f64).abs();
         self.samples != 0 && (self.system_wide || missing <= self.tolerance())
     }
 }
 
-/// Returns whether most samples are of sandboxes, where no read is seen.
+/// Returns whether most samples are from gVisor sandboxes, in which no read can be seen.
 fn is_sandboxed(samples: u64, unknown: Unknown) -> bool {
     2 * unknown.sandboxed > samples
 }

@@ -22,8 +22,8 @@ const SP: u32 = 31;
 /// The frame record: the caller's frame pointer, and above it the return address.
 const RECORD: i64 = 16;
 
-/// Returns how the caller is found after a function's first instructions; none if they have saved
-/// no frame record.
+/// Returns how the caller is found after a function's first instructions. Returns `None` if these
+/// have not saved a frame record.
 pub(super) fn frame(prologue: &[u8]) -> Option<Table> {
     let mut size = 0;
     let mut record = None;
@@ -71,9 +71,9 @@ pub(super) fn frame(prologue: &[u8]) -> Option<Table> {
     Some(table)
 }
 
-/// Returns the rule of a function whose frame record is so far below the CFA.
+/// Returns the rule of a function whose frame record is `record` bytes below the CFA.
 fn table(from_fp: bool, record: i64) -> Table {
-    // A large frame of Go is made in other ways.
+    // Go allocates large frames with other instructions, so the sum of these can be too small.
     let record = record.max(RECORD);
     Table {
         from_fp,
@@ -83,7 +83,7 @@ fn table(from_fp: bool, record: i64) -> Table {
     }
 }
 
-/// Returns a field of an instruction: its lowest bit, and its length.
+/// Returns a field of an instruction, given its lowest bit and its length.
 fn field(code: u32, lowest: u32, bits: u32) -> u32 {
     (code >> lowest) & ((1 << bits) - 1)
 }
@@ -93,8 +93,8 @@ fn pair_offset(code: u32) -> i64 {
     i64::from((code << 10) as i32 >> 25) * 8
 }
 
-/// Returns whether an instruction follows after a function has restored all registers: `ret`,
-/// `retaa`, `retab`, or the `autiasp` or `autibsp` before it.
+/// Returns whether an instruction is one that a function executes after it has restored all
+/// registers: `ret`, `retaa`, `retab`, or the `autiasp` or `autibsp` before a `ret`.
 pub(super) fn is_end(code: u32) -> bool {
     const ENDS: [u32; 5] = [
         0xd65f_03c0,
@@ -106,7 +106,8 @@ pub(super) fn is_end(code: u32) -> bool {
     ENDS.contains(&code)
 }
 
-/// Returns the target of a call, which is the instruction before an address; 0 if it is indirect.
+/// Returns the target of a call, or 0 if the call is indirect. `call` is the instruction before
+/// `address`. Returns `None` if it is not a call.
 pub(super) fn call(call: u32, address: u64) -> Option<u64> {
     let is_direct = call & 0xfc00_0000 == 0x9400_0000;
     let is_indirect = call & 0xffff_fc1f == 0xd63f_0000;
