@@ -25,7 +25,7 @@ pub(crate) struct VdsoAddress {
     pub(crate) address: usize,
     /// Whether the address comes from getauxval. Tools such as valgrind, which unmap the vDSO, also
     /// remove the entry that getauxval reads. The kernel's own copy still contains the address,
-    /// although nothing is mapped there.
+    /// although nothing is mapped there. Neither shows that the program itself removed the vDSO.
     pub(crate) is_trusted: bool,
 }
 

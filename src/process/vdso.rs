@@ -35,9 +35,10 @@ impl Vdso<'static> {
     /// It allocates nothing, takes no lock and does not change `errno`, so a signal handler may
     /// call it. Before it reads a page, a system call of 0.1 us checks that the page is readable.
     ///
-    /// The function is safe because only unsafe code can remove the vDSO. Such code (`munmap`,
-    /// `mremap`) must do so before the first use of this crate. If it maps other memory at the same
-    /// address, that memory must not change later.
+    /// The function is safe because only unsafe code can remove the vDSO (`munmap`, `mremap`). Such
+    /// code must remove all of it, before the first use of this crate, and not in a process whose
+    /// sandbox denies `rt_sigprocmask`, because the address from getauxval(3) is used unchecked
+    /// there. If it maps other memory at the same address, that memory must not change later.
     ///
     /// # Errors
     ///
@@ -53,8 +54,9 @@ impl Vdso<'static> {
         };
         let base = ptr::with_exposed_provenance(vdso.address);
         // SAFETY: `probe` passes a page if the kernel says that it is readable, or if a sandbox
-        // denies the question and the address is getauxval's, which is the vDSO's (`VdsoAddress`).
-        // The vDSO is read-only, and stays mapped, as this function's documentation demands.
+        // denies the question and the address is getauxval's. That is the vDSO's (`VdsoAddress`),
+        // because the documentation of this function forbids removing the vDSO beside such a
+        // sandbox. The vDSO is read-only, and the documentation forbids removing it later.
         let image = unsafe { mapping::image(base, probe) }?;
         Ok(Self { image })
     }

@@ -110,7 +110,7 @@ fn the_vdso_is_found_or_the_reason_is_named_in_every_state() {
     } else {
         unless_libc(Absent)
     };
-    let states: [(&str, Enter, Option<LocateError>); 18] = [
+    let states: [(&str, Enter, Option<LocateError>); 19] = [
         ("an untouched process", |_| true, None),
         ("0", |_| at(0), Some(Absent)),
         (
@@ -162,6 +162,12 @@ fn the_vdso_is_found_or_the_reason_is_named_in_every_state() {
         (
             "no check of it",
             |error| at(oracle::sysinfo_ehdr()) && deny(&[PROBE], error),
+            Some(Unchecked),
+        ),
+        // This would be unsound with getauxval's address, which is trusted (`Vdso::locate`).
+        (
+            "no vDSO any more, and no check of a set address",
+            |error| at(oracle::sysinfo_ehdr()) && unmaps_the_vdso() && deny(&[PROBE], error),
             Some(Unchecked),
         ),
         ("no /proc", |_| without_proc(), without_get_auxv),
