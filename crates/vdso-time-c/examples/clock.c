@@ -1,4 +1,7 @@
-/* Reads every clock by vdso-time between two reads by libc, and fails if it is not in between. */
+/*
+ * Reads every clock with vdso-time between two reads with libc, and fails if its time is not
+ * between their times.
+ */
 
 #define _GNU_SOURCE
 #include <stdio.h>

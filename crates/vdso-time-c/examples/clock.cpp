@@ -1,4 +1,5 @@
-// Reads each clock of vdso_time.hpp between two reads of std's, and fails if it is not in between.
+// Reads each clock of vdso_time.hpp between two reads of std's clock, and fails if its time is not
+// between their times.
 
 #include <chrono>
 #include <condition_variable>
@@ -49,7 +50,7 @@ int main()
     static_assert(!std::is_convertible_v<vdso_time::coarse_clock::time_point, vdso_time::steady_clock::time_point>);
     static_assert(!std::is_convertible_v<vdso_time::counter_clock::time_point, vdso_time::coarse_clock::time_point>);
 
-    // A deadline for a wait of std's.
+    // std's wait_until() accepts the deadline.
     std::mutex mutex;
     std::condition_variable event;
     std::unique_lock<std::mutex> lock(mutex);

@@ -1,4 +1,4 @@
-// Reads CLOCK_REALTIME by vdso-time between two reads by Go.
+// Reads CLOCK_REALTIME with vdso-time between two reads with Go's own clock.
 package main
 
 // #cgo pkg-config: vdso_time

@@ -1,4 +1,4 @@
-"""Reads CLOCK_MONOTONIC by vdso-time between two reads by Python, and prints what each costs."""
+"""Reads CLOCK_MONOTONIC with vdso-time between two reads with Python, and prints what each costs."""
 
 import ctypes
 import time

@@ -1,4 +1,4 @@
-//! Reads CLOCK_MONOTONIC by vdso-time between two reads by Zig.
+//! Reads CLOCK_MONOTONIC with vdso-time between two reads with Zig's own function.
 
 const std = @import("std");
 

@@ -1,20 +1,21 @@
 /*
- * A library for LD_PRELOAD: CLOCK_MONOTONIC and CLOCK_REALTIME are read from the CPU's counter.
+ * A library for LD_PRELOAD, which reads CLOCK_MONOTONIC and CLOCK_REALTIME from the CPU's counter.
  *
  *   cc -O2 -shared -fPIC -o preload.so preload.c -Wl,--exclude-libs,ALL \
  *       $(pkg-config --cflags vdso_time) -l:libvdso_time.a
  *   LD_PRELOAD=./preload.so program
  *
- * It is for programs that call libc's clock_gettime() or gettimeofday(). A program with a static
- * libc does not notice it, and neither does one that calls the vDSO itself, as those in Go do. The
- * other clocks are read as before, from the vDSO.
+ * It is for programs that call libc's clock_gettime() or gettimeofday(). It has no effect on a
+ * program with a static libc, or on one that calls the vDSO itself, as Go programs do. The other
+ * clocks are read from the vDSO, as before.
  *
  * As libc's function does, this one waits for all earlier instructions before it reads the counter,
  * which is most of what a read costs. With -DUNORDERED it does not wait. Then the times of one
  * thread are still in order, but a time can be earlier than one that another thread read before.
  * examples/preload.sh measures what both gain in PostgreSQL and Redis.
  *
- * Nothing here calls libc's clocks, which would call these functions again, without end.
+ * Nothing here may call libc's clock functions, because such a call would come back to these
+ * functions, and never end.
  */
 
 #define _GNU_SOURCE
@@ -71,8 +72,8 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
 }
 
 /*
- * Not as sys/time.h declares it: there no argument is NULL, so the compiler would drop the check. As
- * libc's, it writes a time zone of 0.
+ * The types are not those of sys/time.h, which declares that no argument is NULL, so that the
+ * compiler would drop the checks. Like libc's function, this one writes a time zone of 0.
  */
 int gettimeofday(struct timeval *time, int zone[2]) {
   int64_t now = vdso_time_counter_realtime();

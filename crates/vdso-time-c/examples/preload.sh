@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# What preload.c gains in PostgreSQL and Redis: prints a table of Markdown.
+# Measures what preload.c gains in PostgreSQL and Redis, and prints a Markdown table.
 #
 #   crates/vdso-time-c/examples/preload.sh [ROUNDS]
 #
 # It starts each server three times: as it is, with the library, and with the library built with
-# -DUNORDERED. They listen on Unix sockets in a directory of this run, and end with it. The three
-# take turns. A figure is the CPU time of the server, because other programs use the machine, and
-# the least of all rounds. The shares are those of perf(1): samples in the vDSO, in libc's functions
-# that call it, and in the library.
+# -DUNORDERED. The servers listen on Unix sockets in a directory of this run, and end with the
+# script. The three take turns. A figure is the CPU time of the server, because other programs use
+# the machine as well, and it is the least of all rounds. The shares are those of perf(1): samples
+# in the vDSO, in libc's functions that call it, and in the library.
 #
-# Needs cargo, make, a C compiler, and of postgresql, redis-server and linux-perf what is there.
+# Needs cargo, make and a C compiler. Uses postgresql, redis-server and linux-perf if they are
+# installed.
 set -euo pipefail
 
 rounds=${1:-40}
@@ -112,7 +113,7 @@ run_postgres() {
         echo "not run here: there is no PostgreSQL" >&2
         return
     fi
-    # It does not run as root.
+    # PostgreSQL refuses to run as root.
     postgres_user=()
     if [ "$(id -u)" = 0 ]; then
         postgres_user=(setpriv --reuid postgres --regid postgres --clear-groups --)

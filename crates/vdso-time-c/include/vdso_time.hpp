@@ -18,7 +18,7 @@
 
 namespace vdso_time {
 
-/* The common part of the clocks. Their time points have the epoch of the clock `Epoch`. */
+/* The common part of the clocks. Their time points are relative to the epoch of `Epoch`. */
 template <class Epoch, bool IsSteady>
 struct basic_clock {
     using duration = std::chrono::nanoseconds;
@@ -37,20 +37,20 @@ protected:
     }
 };
 
-/* CLOCK_MONOTONIC. Its time points are std::chrono::steady_clock's, for wait_until(). */
+/* CLOCK_MONOTONIC. Its time points are those of std::chrono::steady_clock, for wait_until(). */
 struct steady_clock : basic_clock<std::chrono::steady_clock, true> {
     static time_point now() noexcept { return read(CLOCK_MONOTONIC); }
 };
 
-/* CLOCK_REALTIME. Its time points are std::chrono::system_clock's, in nanoseconds. */
+/* CLOCK_REALTIME. Its time points have the epoch of std::chrono::system_clock, in nanoseconds. */
 struct system_clock : basic_clock<std::chrono::system_clock, false> {
     static time_point now() noexcept { return read(CLOCK_REALTIME); }
 };
 
 /*
  * CLOCK_MONOTONIC at the last timer tick, usually at most 10 ms ago. It is behind steady_clock, so
- * its time points do not mix with another clock's. to_steady() converts a time point, for
- * wait_until().
+ * its time points cannot be mixed with those of another clock. to_steady() converts a time point,
+ * for wait_until().
  */
 struct coarse_clock : basic_clock<coarse_clock, true> {
     static time_point now() noexcept { return read(CLOCK_MONOTONIC_COARSE); }
@@ -60,7 +60,10 @@ struct coarse_clock : basic_clock<coarse_clock, true> {
     }
 };
 
-/* CLOCK_MONOTONIC, read from the counter (vdso_time_counter.h). Its time points do not mix. */
+/*
+ * CLOCK_MONOTONIC, read from the counter (vdso_time_counter.h). Its time points cannot be mixed
+ * with those of another clock either.
+ */
 struct counter_clock : basic_clock<counter_clock, true> {
     static time_point now() noexcept
     {

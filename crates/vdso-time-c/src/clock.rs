@@ -51,7 +51,7 @@ pub enum vdso_time_cost {
 pub enum vdso_time_cause {
     /// The vDSO answers in user space.
     Fine = 0,
-    /// A measurement was disturbed.
+    /// The measurement was disturbed, so the cause is not known.
     CannotTell = 1,
     /// The process has no vDSO.
     NoVdso = 2,
@@ -61,7 +61,7 @@ pub enum vdso_time_cause {
     NoFunction = 4,
     /// The kernel has no such clock, or a sandbox denies it.
     Refused = 5,
-    /// No vDSO answers for this clock, or this kernel's does not.
+    /// No vDSO answers for this clock, or the vDSO of this kernel does not.
     ClockNotServed = 6,
     /// The vDSO cannot read the kernel's clock source.
     ClockSource = 7,
@@ -71,8 +71,8 @@ pub enum vdso_time_cause {
     Unexplained = 9,
 }
 
-/// Returns the seconds since the Epoch, or a negative error. Like time(2), it changes with the
-/// timer tick, up to 10 ms after the second of CLOCK_REALTIME.
+/// Returns the seconds since the Epoch, or a negative error. Like the result of time(2), it changes
+/// only at a timer tick, up to 10 ms after the second of CLOCK_REALTIME.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_time() -> i64 {
     vdso_time::try_time().unwrap_or_else(|error| negative(error).into())
@@ -129,13 +129,17 @@ pub extern "C" fn vdso_time_is_fast(clock: i32) -> c_int {
 
 /// Measures what a read of a clock with vdso_time_clock_gettime() costs.
 ///
-/// VDSO_TIME_COST_SYSTEM_CALL is right for CPU-time clocks. For another clock it usually means that
-/// the vDSO cannot read the kernel's clock source, such as hpet. A program can warn about that,
-/// because vdso_time_routes() names the vDSO even then. The answer holds for this moment, and an
-/// interrupt can mislead the measurement. The program vdso-doctor proves it.
+/// VDSO_TIME_COST_SYSTEM_CALL is the normal result for CPU-time clocks. For another clock it
+/// usually means that the vDSO cannot read the kernel's clock source, such as hpet. A program can
+/// warn about that. vdso_time_routes() does not show it, because the vDSO's function still answers:
+/// it makes the system call.
+///
+/// The result holds only for this moment, and an interrupt can mislead the measurement. For a
+/// proof, run the program vdso-doctor.
 ///
 /// It makes at most 16 system calls clock_gettime(2). Call it before the program enters a sandbox
-/// that kills for them. In a sandbox that denies them with an error, the cost is unknown.
+/// that kills the process for them. In a sandbox that denies them with an error, the cost is
+/// unknown.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_read_cost(clock: i32) -> vdso_time_cost {
     match vdso_time::read_cost(ClockId::from_raw(clock)) {
@@ -148,9 +152,10 @@ pub extern "C" fn vdso_time_read_cost(clock: i32) -> vdso_time_cost {
 /// Explains what a read of a clock with vdso_time_clock_gettime() costs, and writes a text for a
 /// log: why, and what to do. The text has at most `size` bytes with the final NUL; 256 are enough.
 ///
-/// It replaces a list of names of clock sources, because the cost is measured and the name only
-/// explains it. It makes at most 32 system calls clock_gettime(2), and opens two files of /sys if
-/// reads enter the kernel. Call it before a sandbox.
+/// A program that calls it needs no list of clock sources that are slow, because the cost is
+/// measured, and the name of the clock source only explains it. It makes at most 32 system calls
+/// clock_gettime(2), and opens two files of /sys if reads enter the kernel. Call it before the
+/// program enters a sandbox.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_explain(
     clock: i32,
@@ -174,17 +179,19 @@ pub unsafe extern "C" fn vdso_time_explain(
     }
 }
 
-/// Finds the vDSO and its functions, as the first call of any function does. Call it before a
-/// sandbox.
+/// Finds the vDSO and its functions, as the first call of any function does. Call it before the
+/// program enters a sandbox.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_warm_up() {
     vdso_time::warm_up();
 }
 
-/// Sets the address of the vDSO, for a caller without libc, or earlier than libc's thread-local
-/// storage. It is the value of AT_SYSINFO_EHDR in the auxiliary vector, or NULL if that has none.
+/// Sets the address of the vDSO, for a caller without libc, or for a call before libc's
+/// thread-local storage exists. The address is the value of AT_SYSINFO_EHDR in the auxiliary
+/// vector, or NULL if the vector has no such entry.
 ///
-/// -EBUSY: it is set already, or another function was called before. Then nothing changes.
+/// Returns -EBUSY and changes nothing if the address is already set, or if another function was
+/// called before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_set_address(ehdr: *const c_void) -> c_int {
     // SAFETY: the caller passes the value of the auxiliary vector, or null.
@@ -196,8 +203,9 @@ pub unsafe extern "C" fn vdso_time_set_address(ehdr: *const c_void) -> c_int {
 
 /// Finds the image of the vDSO, which stays until the process ends. It must not be written to.
 ///
-/// -ENOENT: the process has no vDSO. -EFAULT: it was unmapped. -EPERM: a sandbox denied the check
-/// of its address. -ENOEXEC: it is malformed. The clock functions work nevertheless.
+/// Returns -ENOENT if the process has no vDSO, -EFAULT if the vDSO was unmapped, -EPERM if a
+/// sandbox denied the check of its address, and -ENOEXEC if it is malformed. The clock functions
+/// work even then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_locate(base: *mut *const c_void, size: *mut usize) -> c_int {
     match Vdso::locate() {
@@ -218,8 +226,8 @@ pub unsafe extern "C" fn vdso_time_locate(base: *mut *const c_void, size: *mut u
 /// version of NULL, any version matches. Each call searches the image, so keep the result.
 /// vdso_sym() of parse_vdso.c takes the arguments in the opposite order.
 ///
-/// Functions of the vDSO return negative errors, except on powerpc, where they do not return like C
-/// functions.
+/// Functions of the vDSO return negative errors. The exception is powerpc, where a bit of the
+/// condition register marks an error, which a C program cannot read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_symbol(
     name: *const c_char,
@@ -232,16 +240,17 @@ pub unsafe extern "C" fn vdso_time_symbol(
     }
 }
 
-/// Writes what answers each function, in one line each, and at most `size` bytes with the final
-/// NUL. Returns the length of the whole text without the NUL, as snprintf(3) does.
+/// Writes one line for each function, which says what answers it. Writes at most `size` bytes,
+/// including the final NUL. Returns the length of the whole text without the NUL, as snprintf(3)
+/// does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_routes(text: *mut c_char, size: usize) -> usize {
     // SAFETY: the caller passes null or room for `size` bytes.
     unsafe { write_text(&vdso_time::routes(), text, size) }
 }
 
-/// Writes a text, at most `size` bytes with the final NUL. Returns the length of the whole text
-/// without the NUL.
+/// Writes at most `size` bytes of a text, including the final NUL. Returns the length of the whole
+/// text without the NUL.
 ///
 /// # Safety
 /// `text` must be null, or an address to which `size` bytes, or the whole text, can be written.
@@ -251,7 +260,7 @@ unsafe fn write_text(what: &dyn fmt::Display, text: *mut c_char, size: usize) ->
         size: if text.is_null() { 0 } else { size },
         length: 0,
     };
-    // `Text` makes no error.
+    // `Text` never returns an error.
     let _ = write!(text, "{what}");
     if let Some(last) = text.size.checked_sub(1) {
         text.put(text.length.min(last), 0);
@@ -259,8 +268,9 @@ unsafe fn write_text(what: &dyn fmt::Display, text: *mut c_char, size: usize) ->
     text.length
 }
 
-/// Text that is cut where the room ends. It is not a slice: as for snprintf(3), `SIZE_MAX` can
-/// stand for enough, and then most of the bytes are not the caller's.
+/// A text that is cut off after `size` bytes. It is not a slice, because, as with snprintf(3), a
+/// caller can pass `SIZE_MAX` if there is room enough, and then most of the bytes do not belong to
+/// the caller.
 struct Text {
     to: *mut u8,
     size: usize,
@@ -286,7 +296,8 @@ impl fmt::Write for Text {
     }
 }
 
-/// Returns the two words of a time, as C's structure has them.
+/// Returns the seconds and the nanoseconds of a time, in the order in which `vdso_timespec` has
+/// them.
 fn words(time: Timespec) -> [i64; 2] {
     [time.tv_sec, time.tv_nsec]
 }

@@ -17,7 +17,8 @@ pub enum vdso_time_counter_status {
     Used = 0,
     /// The counter's rate is being measured, which takes 11 ms of reads.
     Calibrating = 1,
-    /// No read came in time to renew the segment. Two reads within 1 ms use the counter again.
+    /// No read came in time to renew the segment. The counter is used again after two reads within
+    /// 1 ms.
     Stale = 2,
     /// Another caller is updating the clock. If the status stays, a signal handler that jumped, a
     /// cancelled thread or a fork cut the update off.
@@ -34,7 +35,8 @@ pub enum vdso_time_counter_status {
     Denied = 8,
     /// The counter's rate is not the one that the hardware states.
     Frequency = 9,
-    /// vdso_time_counter_forbid_system_calls() forbids asking the kernel.
+    /// The clock would have to ask the kernel, but vdso_time_counter_forbid_system_calls() forbade
+    /// it.
     SystemCallsForbidden = 10,
     /// A read through the vDSO takes about as long as a system call.
     SlowVdso = 11,
@@ -42,7 +44,7 @@ pub enum vdso_time_counter_status {
     Other = 12,
 }
 
-/// The state of the counter's clock at one moment.
+/// The state of the counter clock at one moment.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct vdso_time_counter_state {
@@ -57,8 +59,8 @@ pub struct vdso_time_counter_state {
     pub reserved: u32,
 }
 
-/// Returns the nanoseconds of CLOCK_MONOTONIC from the CPU's counter, or a negative error. It is
-/// not earlier than a time that any thread read before, with the exceptions that "Order" in the
+/// Returns the nanoseconds of CLOCK_MONOTONIC from the CPU's counter, or a negative error. The time
+/// is not earlier than a time that any thread read before, with the exceptions that "Order" in the
 /// documentation of vdso-time-counter lists.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_monotonic() -> i64 {
@@ -68,8 +70,9 @@ pub extern "C" fn vdso_time_counter_monotonic() -> i64 {
     }
 }
 
-/// Returns the nanoseconds since the Epoch from the CPU's counter, or a negative error. It is
-/// earlier than a time that any thread read before only if CLOCK_REALTIME went back.
+/// Returns the nanoseconds since the Epoch from the CPU's counter, or a negative error. With the
+/// same exceptions as for vdso_time_counter_monotonic(), the time is earlier than a time that any
+/// thread read before only if CLOCK_REALTIME was set back.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_realtime() -> i64 {
     let now = match CounterRealtime::try_now() {
@@ -91,8 +94,8 @@ pub unsafe extern "C" fn vdso_time_counter_ticks(ticks: *mut u64) -> c_int {
     unsafe { store(Ticks::try_read().map(Ticks::as_raw), ticks) }
 }
 
-/// Returns the nanoseconds of CLOCK_MONOTONIC at a value of the counter, or -EAGAIN: the counter is
-/// not measured yet, or not used.
+/// Returns the nanoseconds of CLOCK_MONOTONIC at a value of the counter, or -EAGAIN if the counter
+/// is not measured yet or not used.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_ticks_to_monotonic(ticks: u64) -> i64 {
     match Ticks::from_raw(ticks).monotonic() {
@@ -120,13 +123,12 @@ pub unsafe extern "C" fn vdso_time_counter_get_state(state: *mut vdso_time_count
     unsafe { store(Ok(seen), state) }
 }
 
-/// Checks whether the counter will be used in this process, before it is measured. It returns
-/// VDSO_TIME_COUNTER_STATUS_USED, or the reason why the vDSO will answer. vdso_time_explain()
-/// answers the same question for the vDSO.
+/// Checks whether the counter will be used in this process, before it is measured. Returns
+/// VDSO_TIME_COUNTER_STATUS_USED, or the reason why the vDSO will answer instead.
 ///
 /// It makes system calls, which the documentation of the Rust crate vdso-time-counter lists. Call
-/// it once, before the first read and before a sandbox. VDSO_TIME_COUNTER_STATUS_FREQUENCY is not
-/// known before some reads.
+/// it once, before the first read and before the program enters a sandbox. It cannot predict
+/// VDSO_TIME_COUNTER_STATUS_FREQUENCY, which only a measurement finds.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_check() -> vdso_time_counter_status {
     match counter::check() {
@@ -137,9 +139,9 @@ pub extern "C" fn vdso_time_counter_check() -> vdso_time_counter_status {
 
 /// Trusts the hypervisor's statement about the counter under kvm-clock, instead of the CPU's, for
 /// the rest of the process's life. The documentation of the Rust function trust_hypervisor says how
-/// wrong a read can be after a move of the machine.
+/// far a read can be off after the virtual machine was moved.
 ///
-/// -EBUSY: the clock was read before. Then nothing changes.
+/// Returns -EBUSY and changes nothing if the clock was read before.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_trust_hypervisor() -> c_int {
     match counter::trust_hypervisor() {
@@ -149,8 +151,8 @@ pub extern "C" fn vdso_time_counter_trust_hypervisor() -> c_int {
 }
 
 /// Forbids the clock's system calls for the rest of the process's life. It first reads the clock
-/// until the counter is measured, for at most 50 ms. Call it before a sandbox, when no other thread
-/// reads the clock.
+/// until the counter is measured, for at most 50 ms. Call it before the program enters a sandbox,
+/// at a time when no other thread reads the clock.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_forbid_system_calls() {
     let _ = counter::prepare_for_sandbox();

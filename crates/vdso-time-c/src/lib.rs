@@ -7,7 +7,7 @@
 #![allow(non_camel_case_types, reason = "the names are C's")]
 #![allow(
     clippy::missing_safety_doc,
-    reason = "the comments go to the header, which says it in its first lines"
+    reason = "the comments go to the header, whose first lines state the rules for pointers"
 )]
 
 pub mod clock;
@@ -32,7 +32,7 @@ unsafe fn symbol(vdso: &Vdso<'_>, name: *const c_char, version: *const c_char) -
     };
     // SAFETY: the caller passes null or a string.
     let required = unsafe { string(version) };
-    // No symbol has a version that is not UTF-8.
+    // The version is not UTF-8, so no symbol has it.
     if required.is_none() && !version.is_null() {
         return ptr::null_mut();
     }
@@ -42,16 +42,17 @@ unsafe fn symbol(vdso: &Vdso<'_>, name: *const c_char, version: *const c_char) -
     }
 }
 
-/// Returns the text of a string, or `None` for null and what is not UTF-8.
+/// Returns the text of a C string, or `None` if the pointer is null or the text is not UTF-8.
 ///
 /// # Safety
-/// It must be null or a string that stays during `'a`.
+/// `string` must be null, or a string that stays valid during `'a`.
 unsafe fn string<'a>(string: *const c_char) -> Option<&'a str> {
     if string.is_null() {
         return None;
     }
     let mut length = 0;
-    // Volatile, so that the compiler makes no call of strlen, which a program without libc lacks.
+    // The read is volatile, because the compiler would otherwise replace the loop with a call of
+    // strlen, which a program without libc lacks.
     // SAFETY: no byte before this one was the string's end.
     while unsafe { string.wrapping_add(length).read_volatile() } != 0 {
         length += 1;
@@ -99,15 +100,15 @@ unsafe fn store_time(result: Result<[i64; 2], Errno>, to: *mut i64) -> c_int {
     0
 }
 
-/// Returns the error as C has it.
+/// Returns the negative error number that the C functions return.
 fn negative(error: Errno) -> c_int {
     -error.raw_os_error()
 }
 
-// The linker turns the shadow stack off for a whole program if one object does not declare it. The
-// code needs no change for it, because every function here returns to its caller. IBT, BTI and GCS
-// are not declared. IBT and BTI need a landing pad in every function, which stable Rust does not
-// emit.
+// The linker turns the shadow stack off for a whole program if one object does not declare support
+// for it. The code supports it without a change, because every function here returns to its caller.
+// IBT, BTI and GCS are not declared. IBT and BTI need a landing pad in every function, which stable
+// Rust does not emit.
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 core::arch::global_asm!(
     ".pushsection .note.gnu.property, \"a\", @note",
@@ -118,8 +119,8 @@ core::arch::global_asm!(
     ".popsection",
 );
 
-/// Aborts. No panic is reachable, so the compiler drops this handler: a test looks for `abort` in
-/// the library. Where panics unwind, as in cargo's tests, std has the handler.
+/// Aborts. No panic is reachable, so the compiler drops this handler: a test checks that the
+/// library does not call `abort`. Where panics unwind, as in cargo's tests, the handler is std's.
 #[cfg(panic = "abort")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

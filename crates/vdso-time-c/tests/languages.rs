@@ -1,5 +1,5 @@
 //! Installs the libraries as a packager does, and runs programs of other languages with them. Each
-//! program compares with its own language's clock.
+//! program compares the times with those of its own language's clock.
 
 #![cfg(target_os = "linux")]
 
@@ -33,7 +33,8 @@ fn triple() -> Option<String> {
         .or_else(program::given_target)
 }
 
-/// cargo's setting for the target. `cargo xtask on` and cross set the linker and the runner.
+/// Returns a setting of cargo for the target. `cargo xtask on` and cross set the linker and the
+/// runner.
 fn foreign(setting: &str) -> Option<String> {
     let triple = triple()?;
     env::var(format!(
@@ -58,12 +59,12 @@ fn prefix() -> PathBuf {
 fn run(words: &[impl AsRef<OsStr>]) -> String {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).current_dir(PACKAGE);
-    // The flags are for this test program.
+    // The flags are for this test program, and not for the libraries.
     command
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS");
     command.envs(triple().map(|triple| ("CARGO_BUILD_TARGET", triple)));
-    // Debian's rustc needs what `cargo xtask` has in the variable.
+    // Debian's rustc needs the directories that `cargo xtask` has put into this variable.
     let inherited = env::var("LD_LIBRARY_PATH").unwrap_or_default();
     let libraries = format!("{}:{inherited}", prefix().join("lib").display());
     for (variable, value) in [
@@ -191,7 +192,7 @@ fn compilers() -> Vec<String> {
 
 /// Compiles and runs a program with this compiler. Returns what it prints.
 fn compiled(compiler: &str, words: &str) -> String {
-    // Tests in other threads also compile.
+    // Tests in other threads compile at the same time, so each program has a name of its own.
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let program = installed(&format!("program{}", COUNT.fetch_add(1, Relaxed)));
     println!("{compiler}");
@@ -242,7 +243,8 @@ fn a_library_for_ld_preload_reads_the_clocks_from_the_counter() {
     }
 }
 
-/// Branches on the results: MemorySanitizer ends a program that branches on bytes nobody stored.
+/// Runs a program that branches on the results. MemorySanitizer ends a program that branches on
+/// bytes that were not stored.
 #[test]
 fn memory_sanitizer_sees_the_results() {
     if !can_build() || !is_native() || !has_tool("clang", &["--version"]) {
@@ -310,8 +312,8 @@ fn the_c_code_of_the_page_about_adoption_replaces_libcs_time() {
     }
     let page = fs::read_to_string(format!("{PACKAGE}/../../docs/ADOPT.md")).unwrap();
     let code = block_of_c(&page, "vdso_time_time");
-    // The page's function gets an hour added. So the time shows that the program, which is another
-    // file, calls it and not libc's.
+    // The page's function is changed to add an hour. So the time shows that the program, which is
+    // another file, calls this function and not libc's.
     let moved = code.replace("vdso_time_time()", "vdso_time_time() + 3600");
     assert_ne!(code, moved);
     let source = installed("time.c");
@@ -444,7 +446,7 @@ fn cplusplus_programs_get_the_times_of_std_chrono() {
                 &format!("{flags} -I{headers} examples/clock.cpp {library} -pthread"),
             );
         }
-        // The header itself is of C++11, also without exceptions.
+        // The header itself needs only C++11, and no exceptions.
         run(&split(&format!(
             "{compiler} -std=c++11 -fno-exceptions {flags} -fsyntax-only -I{headers} {header}"
         )));
@@ -481,9 +483,9 @@ fn python_zig_and_go_programs_get_the_times_of_their_languages() {
     }
 }
 
-/// Links the static library before `-lm`, as `pkg-config --libs` and g++ do. Not with Zig, whose
-/// own compiler library has another sqrt() next to the division of 128 bits, with or without this
-/// library.
+/// Links the static library before `-lm`, as `pkg-config --libs` and g++ do. Zig is left out,
+/// because its own compiler library has another sqrt() beside the division of 128-bit numbers, with
+/// or without this library.
 #[test]
 fn the_static_library_does_not_replace_libm() {
     if !can_build() {
@@ -550,8 +552,8 @@ fn declared() -> BTreeSet<String> {
     names
 }
 
-/// Fails on a function that a program may lack. The panic handler calls abort, so the libraries
-/// have no panic that a call can reach.
+/// Fails if the libraries need a function that a program may lack. `abort` is such a function: the
+/// panic handler calls it, so libraries that do not need it have no panic that a call can reach.
 fn assert_is_of_libc(name: &str) {
     let libc = [
         "getauxval",
@@ -569,7 +571,8 @@ fn assert_is_of_libc(name: &str) {
     assert!(libc.contains(&name) || is_reserved, "{name}");
 }
 
-/// Returns the names of the symbols that an object defines. The others must be of libc.
+/// Returns the names of the symbols that an object defines. Fails if it needs one that libc may
+/// lack.
 fn defined(symbols: &Symtab<'_>, strings: &Strtab<'_>) -> BTreeSet<String> {
     let mut defined = BTreeSet::new();
     for symbol in symbols {
@@ -596,7 +599,8 @@ fn the_libraries_export_what_the_headers_declare_and_cannot_panic() {
     let mut exported = BTreeSet::new();
     for member in archive.members() {
         let elf = Elf::parse(archive.extract(member, &bytes).unwrap()).unwrap();
-        // Hidden symbols count as well: the linker takes them for the program's.
+        // Hidden symbols count as well, because the linker resolves the program's symbols with
+        // them.
         exported.extend(defined(&elf.syms, &elf.strtab));
     }
     assert_eq!(exported, declared());
@@ -625,8 +629,8 @@ fn installed_without_libc() -> String {
     PREFIX.clone()
 }
 
-/// Shows what the header says: such a thread needs the first call elsewhere, or a library that asks
-/// libc nothing.
+/// Tests what the header says: such a thread needs another thread that makes the first call, or a
+/// library that does not use libc.
 #[test]
 fn a_thread_without_thread_local_storage_reads_the_clocks() {
     if !can_build() || !is_native() {
@@ -649,7 +653,8 @@ fn a_thread_without_thread_local_storage_reads_the_clocks() {
     }
 }
 
-/// Links programs, but does not run them. klibc lacks getauxval and errno, as no libc does.
+/// Links programs, but does not run them. A program with klibc is in the same situation as one
+/// without a libc, because klibc lacks getauxval and errno.
 #[test]
 fn without_the_feature_libc_a_program_needs_memcpy_alone() {
     if !can_build() || !is_native() || cfg!(target_arch = "powerpc64") {
@@ -675,7 +680,8 @@ fn without_the_feature_libc_a_program_needs_memcpy_alone() {
     );
 }
 
-/// Looks for the mark in each object: one without it takes the shadow stack from a whole program.
+/// Looks for the mark in each library, because one object without it turns the shadow stack off for
+/// a whole program.
 #[test]
 fn the_libraries_of_x86_64_name_the_shadow_stack_and_nothing_else() {
     if !can_build() || !has_tool("readelf", &["--version"]) {

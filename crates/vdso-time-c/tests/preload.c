@@ -1,6 +1,6 @@
 /*
- * Runs with examples/preload.c in LD_PRELOAD. Its clocks are in order, and within a millisecond of
- * the kernel's, of which system calls ask.
+ * Runs with examples/preload.c in LD_PRELOAD. Checks that its clocks do not go back, and that they
+ * are within a millisecond of the kernel's clocks, which this program reads with system calls.
  */
 
 #define _GNU_SOURCE

@@ -38,7 +38,7 @@ static void thread(void)
     failures = failed;
 }
 
-/* The child has the stack alone: it calls `thread`, and ends itself. */
+/* The child begins on an empty stack, so it cannot return: it calls `thread`, and ends itself. */
 static long start(char *top)
 {
     long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS;
