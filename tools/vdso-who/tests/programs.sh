@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Prints tables of MEASUREMENTS.md: programs as Debian has them, under load.
+# Prints the tables of MEASUREMENTS.md about programs of Debian under load.
 #
-#   tests/programs.sh [VDSO_WHO]           shares of vdso-who and of perf, of the same 10 seconds
-#   tests/programs.sh latency [VDSO_WHO]   the latency of redis alone, sampled, and with perf
-#   tests/programs.sh calls [VDSO_WHO]     five programs, four of which read by system call, five times
+#   tests/programs.sh [VDSO_WHO]           the shares that vdso-who and perf measure at the same time
+#   tests/programs.sh latency [VDSO_WHO]   the latency of redis alone, and while each of them runs
+#   tests/programs.sh calls [VDSO_WHO]     the shares of programs that read through system calls
 #
-# As root, with the packages linux-perf, postgresql, redis-server, nginx-core, apache2-utils, caddy,
-# openjdk-17-jdk-headless, python3, mariadb-server, php-cli, ruby, luajit, erlang-base, prometheus,
-# chromium, wine, wine64, gcc-mingw-w64-x86-64-win32,
-# gcc, golang, rustc and stress-ng. A program that is missing has a line `not run here:`.
+# Run it as root. It needs the packages linux-perf, postgresql, redis-server, nginx-core,
+# apache2-utils, caddy, openjdk-17-jdk-headless, python3, mariadb-server, php-cli, ruby, luajit,
+# erlang-base, prometheus, chromium, wine, wine64, gcc-mingw-w64-x86-64-win32, gcc, golang, rustc and
+# stress-ng. For a program that is missing, it prints a line `not run here:`.
 set -euo pipefail
 mode=shares
 case "${1:-}" in latency | calls) mode=$1; shift ;; esac
@@ -27,7 +27,7 @@ cd "$directory"
 mkdir html
 head -c 4096 /dev/zero | tr '\0' x >html/page
 
-# Starts a process, which ends with this script.
+# Starts a process, which is killed when this script ends.
 start() {
     "$@" >>"$directory/log" 2>&1 &
     started+=($!)
@@ -213,7 +213,7 @@ scrape_configs: [{job_name: self, static_configs: [{targets: ["127.0.0.1:18084"]
     fi
 }
 
-# Prints the process that used most CPU time of those with this command line.
+# Prints the id of the process that has used the most CPU time, among those with this command line.
 busiest() { ps -eo cputimes=,pid=,args= | grep -v grep | grep -- "$1" | sort -n | awk 'END { print $2 }'; }
 
 mariadb_server() {
@@ -228,7 +228,7 @@ mariadb_server() {
     row "MariaDB $(mariadbd --version | sed 's/.*Ver \([0-9.]*\).*/\1/'), SELECT SYSDATE(6)" "$mariadb"
 }
 
-# Interpreters with a loop that works and reads a clock.
+# Measures interpreters that run a loop, which works and reads a clock.
 scripts() {
     if has php; then
         echo '<?php while (true) { $sum = 0; for ($i = 0; $i < 20; $i++) $sum += $i; microtime(true); }' >loop.php
@@ -260,7 +260,7 @@ scripts() {
     fi
 }
 
-# Reads through system calls, beside a program that reads in the vDSO.
+# Measures four programs that read the clock through system calls, and one that reads in the vDSO.
 calls() {
     seconds=5
     echo "load average: $(cut -d' ' -f1 /proc/loadavg)" >&2
@@ -283,10 +283,10 @@ calls() {
         printf 'package main\nimport ("syscall"; "unsafe")\n
             func main() { var time [2]int64; for { for i := 0; i < 1000; i++ {
                 syscall.Syscall(syscall.SYS_CLOCK_GETTIME, 1, uintptr(unsafe.Pointer(&time)), 0) } } }\n' >calls.go
-        HOME="$folder" GOCACHE="$folder/go" go build -o calls-go calls.go
+        HOME="$directory" GOCACHE="$directory/go" go build -o calls-go calls.go
         repeat "Go, \`syscall.Syscall(SYS_CLOCK_GETTIME)\`" ./calls-go
     fi
-    if has stress-ng; then repeat "stress-ng --clock 1" stress-ng --clock 1 --timeout 600 --temp-path "$folder"; fi
+    if has stress-ng; then repeat "stress-ng --clock 1" stress-ng --clock 1 --timeout 600 --temp-path "$directory"; fi
     if has rustc; then
         printf 'use std::time::Instant;
             unsafe extern "C" { fn syscall(number: i64, ...) -> i64; }
@@ -297,7 +297,8 @@ calls() {
     fi
 }
 
-# Watches a program with both at once, five times, and prints a row with the middle run.
+# Watches a program with both programs at the same time, five times, and prints a row for the run
+# with the median share.
 repeat() {
     local name=$1 round
     shift
@@ -305,7 +306,7 @@ repeat() {
     start "$@"
     local pid=${started[-1]}
     sleep 2
-    # stress-ng's own processes read the clock.
+    # stress-ng starts processes, which read the clock.
     pid=$(pgrep -n -P "$pid" || echo "$pid")
     for round in 1 2 3 4 5; do
         perf record --quiet -e cpu-clock -F "$frequency" -a --call-graph dwarf -o perf.data -- sleep "$seconds" \
@@ -347,7 +348,7 @@ for line in open("runs"):
         continue
     perf, edge = 100 * reads / whole, 100 * edges / whole
     chance = 196 * math.sqrt(max(reads, 4) * max(whole - reads, 4)) / whole**1.5
-    # The samples are not the same ones, so the difference has the chance of both.
+    # The two programs take different samples, so chance counts for both.
     both = math.sqrt(2) * chance
     fits = abs(share - perf) <= error + chance and -both <= share - perf <= edge + both
     within += fits
@@ -358,7 +359,7 @@ print("| %s | %s | %s | %d of %d |" % (sys.argv[1], *lines[len(lines) // 2][1:],
 PYTHON
 }
 
-# Five rounds, because the machine changes; the middle of each.
+# Measures five rounds, because the speed of the machine changes, and prints the medians.
 latency() {
     has redis-server redis-benchmark perf
     redis

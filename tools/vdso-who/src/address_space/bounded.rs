@@ -15,10 +15,10 @@ use crate::proc;
 
 pub(super) type Bytes = EndianReader<NativeEndian, Rc<[u8]>>;
 
-/// The bytes that are read between two looks at the memory.
+/// How many bytes are read between two checks of the memory.
 const INTERVAL: u64 = 1 << 18;
 
-/// The memory of this process, above which nothing more is read.
+/// The limit on the memory of this process. Above it, nothing more is read.
 const MOST_MEMORY: u64 = 2 << 30;
 
 /// Returns the private memory of this process in bytes.
@@ -37,7 +37,7 @@ fn status(name: &str) -> Option<u64> {
     Some(kilobytes << 10)
 }
 
-/// Returns freed memory to the kernel, which glibc keeps otherwise.
+/// Returns freed memory to the kernel. Otherwise glibc would keep it.
 pub(crate) fn return_memory() {
     #[cfg(target_env = "gnu")]
     #[allow(unsafe_code, reason = "no crate has this call")]
@@ -47,12 +47,13 @@ pub(crate) fn return_memory() {
     };
 }
 
-/// Returns whether there is memory for so many more bytes.
+/// Returns whether there is memory for this many more bytes.
 pub(crate) fn has_room(bytes: u64) -> bool {
     memory().saturating_add(bytes) <= MOST_MEMORY
 }
 
-/// The limits for one file's debug information: the memory of this process, and bytes to read.
+/// The limits for one file's debug information: the memory of this process, and how many bytes may
+/// still be read.
 #[derive(Debug)]
 pub(super) struct Limits {
     pub(super) memory: u64,
@@ -75,7 +76,8 @@ pub(super) struct Bounded {
 }
 
 impl Bounded {
-    /// Allows for the bytes of a section. Each is needed a few times.
+    /// Creates a reader of a section, and raises the limit by 16 times its size, because each byte
+    /// is needed a few times.
     pub(super) fn new(bytes: Bytes, limits: Rc<Limits>) -> Self {
         let left = limits.left.get() + 16 * bytes.len() as u64;
         limits.left.set(left.min(1 << 32));

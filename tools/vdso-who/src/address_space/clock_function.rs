@@ -6,27 +6,28 @@ use crate::mapping::VDSO;
 /// The role of a function on the way to the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Role {
-    /// The program's own.
+    /// A function of the program itself.
     Program,
-    /// Only on the way to the clock.
+    /// A function that is only on the way to the clock.
     Clock,
-    /// A part of an interpreter.
+    /// A function of an interpreter.
     Interpreter,
-    /// The code that runs `main` or a thread.
+    /// A function that runs `main` or a thread.
     Start,
 }
 
-/// Files of libc and of the dynamic loader.
+/// Prefixes of the names of the files of libc and of the dynamic loader.
 const LIBC: &str = "libc.so libc-2. libc.musl ld-linux ld-musl ld-2. libpthread librt";
 
-/// Functions of known runtimes and servers.
+/// The functions of known runtimes and servers, with their roles.
 const WRAPPERS: &str = include_str!("wrappers.txt");
 
-/// Returns the role of a frame, which its function and its file tell.
+/// Returns the role of a frame, given the names of its function and its file.
 pub(super) fn role(frame: &Frame) -> Role {
     let function = &*frame.function;
     let module = &*frame.module;
-    // The symbols of the JVM's clock functions are not exported, and Debian strips the others.
+    // The JVM does not export the symbols of its clock functions, and Debian strips all others. So
+    // a function of the JVM without a name counts as one of its clock functions.
     let is_jvm = module == "libjvm.so" && function.starts_with("libjvm.so+");
     let is_vdso = module == VDSO || module == "[vsyscall]";
     // `<std::time::Instant>::now`, `runtime.nanotime1.abi0`
@@ -44,8 +45,8 @@ pub(super) fn role(frame: &Frame) -> Role {
     listed
 }
 
-/// Returns whether a function is the `now` of a C++ clock, including `std::__1`, `std::__ndk1` and
-/// `std::__Cr` of libc++.
+/// Returns whether a function is the `now` of a C++ clock, also in the namespaces `std::__1`,
+/// `std::__ndk1` and `std::__Cr` of libc++.
 fn is_chrono(function: &str) -> bool {
     let is_now = function.trim_end_matches("()").ends_with("_clock::now");
     is_now && function.starts_with("std::") && function.contains("chrono::")
@@ -68,7 +69,7 @@ fn listed_role(name: &str) -> Role {
     Role::Program
 }
 
-/// Returns whether a word of the list stands for a name. `*` ends a beginning.
+/// Returns whether a word of the list matches a name. A word that ends with `*` is a prefix.
 fn matches(word: &str, name: &str) -> bool {
     match word.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),

@@ -1,4 +1,4 @@
-//! Files with the symbols and the debug information of a stripped one.
+//! Files with the symbols and the debug information of a stripped file.
 
 use std::env;
 use std::io::Read as _;
@@ -14,17 +14,18 @@ use super::file::{self, Elf, Image};
 use crate::error::Result;
 use crate::progress::Progress;
 
-/// The directory of debug files, as gdb has it.
+/// The directory in which debug files are installed, and in which gdb looks for them as well.
 const DIRECTORY: &str = "/usr/lib/debug";
 
-/// A larger file of a link is not read.
+/// The maximum size of a file that a debug link names. A larger file is not read.
 const MOST_OF_LINK: u64 = 2 << 30;
 
-/// A larger symbol table in `.gnu_debugdata` is not read, and the decoder's memory in KiB.
+/// The maximum size of the file in `.gnu_debugdata`, and of the decoder's memory in KiB. A larger
+/// file is not used.
 const MOST_BYTES: u64 = 64 << 20;
 const DECODER: u32 = 1 << 17;
 
-/// The program that asks debuginfod servers.
+/// The program that downloads files from debuginfod servers.
 const DEBUGINFOD: &str = "debuginfod-find";
 
 /// Finds the debug file of a file without `.debug_info`: through its build id, through its debug
@@ -65,7 +66,7 @@ pub(super) fn of(
     mini_debug_info(file)
 }
 
-/// Unpacks `MiniDebugInfo`: a file of symbols, compressed with xz.
+/// Unpacks `MiniDebugInfo`: an ELF file that contains symbols, compressed with xz.
 fn mini_debug_info(file: &Elf<'_>) -> Option<Image> {
     let section = file.section_by_name(".gnu_debugdata")?;
     let mut bytes = Vec::new();
@@ -77,13 +78,13 @@ fn mini_debug_info(file: &Elf<'_>) -> Option<Image> {
     Some(Image::Bytes(bytes.into()))
 }
 
-/// The identity of a build, which its files share.
+/// The build id, which a file and its debug file have in common.
 struct BuildId(Vec<u8>);
 
 impl BuildId {
     fn of(file: &Elf<'_>) -> Option<Self> {
         let id = build_id(file)?;
-        // The first byte is the name of a directory.
+        // The first byte is the name of a directory, and the others are the name of a file.
         if id.len() < 2 {
             return None;
         }
@@ -111,8 +112,9 @@ impl BuildId {
     }
 }
 
-/// Returns the content of a note of GNU's type 3. `object` would read any number of notes again and
-/// again.
+/// Returns the content of the note of type 3 (`NT_GNU_BUILD_ID`). `object` would look through all
+/// sections of notes, and a malformed file can contain many sections that lead to the same long
+/// list.
 fn build_id<'a>(file: &Elf<'a>) -> Option<&'a [u8]> {
     let note = file.section_by_name(".note.gnu.build-id")?.data().ok()?;
     let (size, note) = note
@@ -124,7 +126,7 @@ fn build_id<'a>(file: &Elf<'a>) -> Option<&'a [u8]> {
     id.get(..u32::from_ne_bytes(*size) as usize)
 }
 
-/// Fails if no debuginfod server can be asked.
+/// Returns an error if no debuginfod server can be asked.
 pub(crate) fn check_debuginfod() -> Result<()> {
     if env::var_os("DEBUGINFOD_URLS").is_none_or(|urls| urls.is_empty()) {
         let what = "--debuginfod asks the servers in DEBUGINFOD_URLS, which is not set: set it, and keep it with \
@@ -162,7 +164,7 @@ fn downloaded(id: &BuildId) -> Option<Image> {
 
 fn by_link(file: &Elf<'_>, path: &Path, find: impl Fn(&Path) -> Option<Image>) -> Option<Image> {
     let (name, sum) = file.gnu_debuglink().ok()??;
-    // A name with slashes would lead elsewhere.
+    // A name with slashes would lead to another directory, so only its last component is used.
     let name = Path::new(std::str::from_utf8(name).ok()?).file_name()?;
     let own = path.parent()?;
     let inside = Path::new(DIRECTORY).join(own.strip_prefix("/").unwrap_or(own));

@@ -1,5 +1,5 @@
-//! Files that a hostile process chose, read in ranges, so that a large file costs only the parts
-//! that are needed.
+//! Files that a hostile process may have chosen. They are read in ranges, so that a large file
+//! costs only the parts that are needed.
 
 use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
@@ -18,7 +18,8 @@ use super::names::MOST_OF_NAME;
 
 /// Opens a regular file. `flags` can be `O_NOFOLLOW`.
 pub(super) fn open(path: &Path, flags: i32) -> io::Result<File> {
-    // Opening a device could have an effect, and a pipe could be put here after this check.
+    // Opening a device could have side effects. A pipe could take the place of the file after this
+    // check, so the call that opens it must not wait.
     if !fs::metadata(path)?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -28,9 +29,9 @@ pub(super) fn open(path: &Path, flags: i32) -> io::Result<File> {
         .open(path)
 }
 
-/// A file as it was when it was opened, or bytes that were one. After the file is written to,
-/// nothing more is read: cp(1), scp(1) and `rsync --inplace` overwrite a program in place, and its
-/// functions would get the names of other functions.
+/// A file as it was when it was opened, or the bytes of a file in memory. Once the file has been
+/// written to, nothing more is read: cp(1), scp(1) and `rsync --inplace` overwrite a program in
+/// place, and its functions would get the names of other functions.
 ///
 /// Files are not mapped, because a process that truncates one would end this program with SIGBUS.
 #[derive(Clone)]
@@ -59,8 +60,8 @@ impl Version {
         })
     }
 
-    /// Returns whether the content may have changed since then. That a file was removed is also a
-    /// change, but not of its content.
+    /// Returns whether the content may have changed after this time. Removing a file changes its
+    /// `ctime`, but not its content, so the `mtime` of a removed file decides.
     pub(super) fn is_changed_after(self, time: SystemTime) -> bool {
         let (seconds, nanos) = if self.links == 0 {
             self.modified
@@ -71,8 +72,8 @@ impl Version {
         SystemTime::UNIX_EPOCH + since_1970 > time
     }
 
-    /// Returns whether the content is the same. A package manager removes the file of a program
-    /// that runs, which changes the number of its links and with that `changed`.
+    /// Returns whether the content is the same. A package manager removes the file of a running
+    /// program. That changes the number of its links, and therefore `changed`, but not its content.
     pub(super) fn is_same(self, other: Self) -> bool {
         let has_other_links = self.links != other.links;
         self.size == other.size
@@ -82,13 +83,13 @@ impl Version {
 }
 
 impl Image {
-    /// Takes a file.
+    /// Creates the image of an open file.
     pub(super) fn of(file: File) -> io::Result<Self> {
         let version = Version::of(&file)?;
         Ok(Self::File(Rc::new((file, version))))
     }
 
-    /// Returns whether nothing was written to the file.
+    /// Returns whether nothing has been written to the file since it was opened.
     pub(super) fn is_original(&self) -> bool {
         match self {
             Self::File(file) => match Version::of(&file.0) {
@@ -139,7 +140,7 @@ impl Image {
         Some(bytes)
     }
 
-    /// Reads a name, which ends with a 0; of a long one the start.
+    /// Reads a name that ends with a zero byte. Returns only the start of a long name.
     pub(super) fn name(&self, offset: u64) -> Option<Vec<u8>> {
         let rest = self.len().checked_sub(offset)?;
         let mut name = vec![0; rest.min(MOST_OF_NAME as u64) as usize];
@@ -160,7 +161,7 @@ impl Image {
     }
 }
 
-/// The bytes that are read without a look at the memory.
+/// How many bytes are read without a check of the memory.
 const SMALL: u64 = 1 << 20;
 
 /// The ranges of an image that were read. Unlike the ranges of `object::ReadCache`, they have a
@@ -174,7 +175,7 @@ pub(super) struct Ranges<'a> {
 /// An ELF file that `object` parses from these ranges.
 pub(super) type Elf<'a> = object::File<'a, &'a Ranges<'a>>;
 
-/// Names are read from such blocks and the next one.
+/// The size of a block. A name is read from the block in which it begins and the next one.
 const BLOCK: u64 = 1 << 16;
 
 impl<'a> ReadRef<'a> for &'a Ranges<'a> {

@@ -1,4 +1,4 @@
-//! The names of addresses, and which of a call chain are shown.
+//! The names of addresses, and which frames of a call chain are shown.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::clock_function::{Role, is_libc};
 /// The name of an address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct Frame {
-    /// Demangled. Without a symbol: the module and the offset in its file.
+    /// The demangled name of the function. Without a symbol, the module and the offset in its file.
     pub(crate) function: String,
     pub(crate) file: Option<String>,
     pub(crate) line: Option<u32>,
@@ -17,7 +17,8 @@ pub(crate) struct Frame {
     pub(crate) module: String,
     #[serde(skip)]
     pub(crate) has_name: bool,
-    /// Whether it is code without a file, or none.
+    /// Whether the address is in code without a file, or not mapped. Other code can come to such an
+    /// address.
     #[serde(skip)]
     pub(super) is_volatile: bool,
 }
@@ -49,7 +50,7 @@ pub(crate) struct Caller {
     pub(crate) next: Option<Arc<Frame>>,
     /// The callers beyond the next one, with --depth.
     pub(crate) outer: Vec<Arc<Frame>>,
-    /// The first one beyond that has a name, if none of the callers has one.
+    /// The first caller beyond these that has a name, if none of these has one.
     pub(crate) named: Option<Arc<Frame>>,
 }
 
@@ -64,8 +65,9 @@ impl Caller {
     }
 }
 
-/// Returns whether a chain needs no further frames: it has reached `main`, or has so many functions
-/// of the program, and one with a name beyond the first one.
+/// Returns whether a chain needs no further frames. That is the case if it has reached `main`. It
+/// is also the case if it has `depth` frames, counted from the program's first function, and one
+/// beyond that function has a name.
 pub(super) fn are_enough(frames: &[(Role, Arc<Frame>)], depth: usize) -> bool {
     if let Some((_, last)) = frames.last() {
         if last.function == "main" || last.function == "main.main" {
@@ -78,15 +80,15 @@ pub(super) fn are_enough(frames: &[(Role, Arc<Frame>)], depth: usize) -> bool {
     has_program && beyond.len() + 1 >= depth && beyond.iter().any(|(_, frame)| frame.has_name)
 }
 
-/// Returns the caller in a chain of frames without the functions of the clock, of which `clock` is
-/// the innermost.
+/// Returns the caller that a chain of frames shows. The chain does not contain the functions on the
+/// way to the clock. `clock` is the innermost of these.
 pub(super) fn caller(
     frames: &[(Role, Arc<Frame>)],
     clock: Option<&Arc<Frame>>,
     depth: usize,
 ) -> Caller {
     let program = frames.iter().position(|(role, _)| *role == Role::Program);
-    // What runs a thread has no name in a stripped libc.
+    // In a stripped libc, the functions that run `main` or a thread have no names.
     let mut end = frames.len();
     while end > 1 && is_libc(&frames[end - 1].1.module) && !frames[end - 1].1.has_name {
         end -= 1;
@@ -125,7 +127,8 @@ pub(super) fn caller(
     }
 }
 
-/// Returns a caller's caller without the line of its call, which would make a row of each.
+/// Returns a caller's caller without the line of its call, because each line would be a row of its
+/// own.
 fn without_line(frame: &Arc<Frame>, keeps_line: bool) -> Arc<Frame> {
     let mut frame = frame.clone();
     if !keeps_line {

@@ -1,17 +1,17 @@
-//! Go's table of functions, `.gopclntab`, which programs without a symbol table have as well.
+//! Go's table of functions, `.gopclntab`, which even a program without a symbol table contains.
 //!
 //! `debug/gosym/pclntab.go` of Go describes it. This is the layout of Go 1.18 and later.
 
 use std::ops::Range;
 
-/// Go 1.18, Go 1.20.
+/// The magic numbers of Go 1.18 and of Go 1.20.
 const MAGIC: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
 
 /// The functions of a table, and where in the table their names are.
 pub(super) struct Functions {
     pub(super) known: Vec<(Range<u64>, usize)>,
-    /// Whether the table has the address of the text. Since Go 1.26 it does not; then the addresses
-    /// are as if the text were at the start of .text.
+    /// Whether the table contains the address of Go's code. Since Go 1.26 it does not. The
+    /// addresses of the functions are then computed as if Go's code began at the start of .text.
     pub(super) has_text: bool,
 }
 
@@ -27,15 +27,15 @@ impl Header<'_> {
     }
 }
 
-/// Reads a table. `text` is the address of .text.
+/// Reads at most `most` functions from a table. `text` is the address of .text.
 pub(super) fn functions(table: &[u8], text: u64, most: usize) -> Option<Functions> {
     if !MAGIC.contains(&word(table, 0)?) {
         return None;
     }
     let size = usize::from(*table.get(7)?);
     let header = Header { table, size };
-    // The numbers of functions and of files, the start of the text, the offsets of names, units,
-    // files, lines and functions.
+    // The fields are the number of functions, the number of files, the start of Go's code, and the
+    // offsets of the names, units, files, lines and functions.
     let count = header.field(0)? as usize;
     let own_text = header.field(2)?;
     let names = header.field(3)? as usize;

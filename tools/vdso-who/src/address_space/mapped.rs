@@ -23,18 +23,18 @@ use crate::unwind::{Code, Function};
 /// Each can have a debug file.
 const MOST_FILES: usize = 256;
 
-/// The file that has the memory of the programs in a sandbox of gVisor.
+/// The file that contains the memory of the programs in a gVisor sandbox.
 const GVISOR: &str = "/memfd:runsc-memory";
 
-/// A larger vDSO is not read.
+/// The maximum size of a vDSO. A larger one is not read.
 const MOST_OF_VDSO: u64 = 1 << 20;
 
-/// A mapped file, or the vDSO. It is opened before it is needed, because a process that ended has
-/// no paths.
+/// A mapped file, or the vDSO. The file is opened before it is needed, because /proc does not show
+/// the paths of a process that has ended.
 struct OpenFile {
     /// None if it cannot be opened.
     image: Option<Image>,
-    /// Parsed when it is needed: for a frame of a clock read. None if it is not an ELF file.
+    /// Parsed when it is first needed, for a frame of a clock read. None if it is not an ELF file.
     module: OnceCell<Option<Rc<Module>>>,
 }
 
@@ -58,7 +58,7 @@ impl OpenFile {
     }
 }
 
-/// A file that a process mapped, while it is known, and the version that it had then.
+/// A file that a process has mapped, as long as the file is open, and the version that it had then.
 type Opened = (Weak<OpenFile>, Option<Version>);
 
 /// The files of all processes.
@@ -66,8 +66,8 @@ type Opened = (Weak<OpenFile>, Option<Version>);
 pub(crate) struct Files {
     most: usize,
     known: Rc<RefCell<HashMap<FileId, Rc<OpenFile>>>>,
-    /// The progress, which shows the file whose debug information a debuginfod server is asked for.
-    /// Without it no server is asked.
+    /// Where the file is reported whose debug information is being downloaded from a debuginfod
+    /// server. If None, nothing is downloaded.
     downloads: Option<Arc<Progress>>,
 }
 
@@ -105,15 +105,15 @@ impl Default for Files {
 /// The mappings of a process.
 pub(super) struct Mapped {
     pid: u32,
-    /// A thread that still lives, which might not be the main thread.
+    /// A thread that is still alive, which might not be the main thread.
     thread: u32,
-    /// Sorted.
+    /// The mappings, sorted by address.
     pub(super) mappings: Vec<Mapping>,
-    /// Read when it is needed.
+    /// The vDSO, which is read when it is needed.
     vdso: OnceCell<Rc<OpenFile>>,
     files: Files,
-    /// The files of this process. Another process may have mapped a file when it had another
-    /// content.
+    /// The files of this process. Another process may have mapped the same file when it had
+    /// different content.
     opened: RefCell<HashMap<FileId, Opened>>,
 }
 
@@ -129,7 +129,7 @@ impl Mapped {
         }
     }
 
-    /// Copies the mappings into a process that this one started.
+    /// Returns the mappings of a process that this process has forked.
     pub(super) fn forked(&self, pid: u32) -> Self {
         Self {
             mappings: self.mappings.clone(),
@@ -147,7 +147,7 @@ impl Mapped {
         self.thread
     }
 
-    /// Reads the mappings of the process, and forgets those that are known.
+    /// Reads the current mappings of the process, and forgets the known ones.
     pub(super) fn read(&mut self) -> Result<Vec<Mapping>> {
         let new = mapping::of_process(self.pid)?;
         self.thread = proc::living_thread(self.pid).unwrap_or(self.pid);
@@ -155,11 +155,11 @@ impl Mapped {
         Ok(new)
     }
 
-    /// Adds a mapping, in place of others. Returns whether the knowledge about its addresses is out
-    /// of date.
+    /// Adds a mapping, which replaces the mappings that it overlaps. Returns whether what was found
+    /// out about its addresses is out of date.
     ///
-    /// Nothing is kept by address for compiled code, because a compiler changes its memory each
-    /// millisecond.
+    /// That is never the case for just-in-time compiled code. Nothing is kept by address for it,
+    /// because a compiler can change its mappings every millisecond.
     pub(super) fn add(&mut self, new: Mapping) -> bool {
         if new.has_file() {
             self.opened.borrow_mut().remove(&new.file);
@@ -191,7 +191,7 @@ impl Mapped {
         self.mappings.is_empty() || self.mappings.iter().any(Mapping::is_vdso)
     }
 
-    /// Returns whether the process has memory of a sandbox of gVisor.
+    /// Returns whether the process maps the memory of a gVisor sandbox.
     pub(super) fn has_gvisor(&self) -> bool {
         let mut mappings = self.mappings.iter();
         mappings.any(|mapping| mapping.path.starts_with(GVISOR))
@@ -226,8 +226,8 @@ impl Mapped {
         Some(symbols)
     }
 
-    /// Returns the module of an address, and the address in its file, which is read when it is
-    /// first needed.
+    /// Returns the module of an address, and the address within that module. The module's file is
+    /// read when it is first needed.
     pub(super) fn module(&self, address: u64) -> Option<(Rc<Module>, u64)> {
         let mapping = self.mapping(address)?;
         let file = self.open_file(mapping);
@@ -242,8 +242,8 @@ impl Mapped {
         Some((module, address))
     }
 
-    /// Opens the file of a mapping. If too many files are known, forgets them, and they are opened
-    /// again when they are needed.
+    /// Opens the file of a mapping. If too many files are open, closes them. They are opened again
+    /// when they are needed.
     fn open_file(&self, mapping: &Mapping) -> Rc<OpenFile> {
         if mapping.is_vdso() {
             let open = || OpenFile::new(self.read_vdso(mapping));
@@ -271,8 +271,8 @@ impl Mapped {
         file
     }
 
-    /// Returns the file that a mapping has now. It is opened if it is not known, or if it was
-    /// written to.
+    /// Returns the file that a mapping has now. Opens it if it is not known, or if it has been
+    /// written to since it was opened.
     fn known_file(&self, mapping: &Mapping) -> Rc<OpenFile> {
         let known = self.files.known.borrow().get(&mapping.file).cloned();
         if let Some(known) = known {
@@ -294,7 +294,8 @@ impl Mapped {
         file
     }
 
-    /// Copies the image of the process, or this program's if the process ended.
+    /// Copies the vDSO of the process. If the process has ended, copies the vDSO of this program
+    /// instead, provided that it can be the same image.
     fn read_vdso(&self, mapping: &Mapping) -> Option<Image> {
         let size = mapping.range.end - mapping.range.start;
         if size > MOST_OF_VDSO {
@@ -314,9 +315,11 @@ impl Mapped {
         Some(Image::Bytes(bytes.into()))
     }
 
-    /// Opens the file of a mapping. The first path leads to the mapped file even if it was removed
-    /// or replaced, but needs CAP_CHECKPOINT_RESTORE. The second one does as well, but only to the
-    /// program's own file. The last one is for a process that ended.
+    /// Opens the file of a mapping. Four paths are tried. `map_files` leads to the mapped file even
+    /// if it was removed or replaced, but needs CAP_CHECKPOINT_RESTORE. `exe` does as well, but
+    /// only if the file is the program itself. The third is the path of the mapping in the
+    /// process's root directory. The last is the same path in this program's root directory, for a
+    /// process that has ended.
     fn open(&self, mapping: &Mapping) -> io::Result<File> {
         if !mapping.has_file() {
             return Err(io::ErrorKind::NotFound.into());
@@ -347,7 +350,7 @@ impl Mapped {
         Ok(file)
     }
 
-    /// Opens a file of debug information, in the process's file system or in this program's.
+    /// Opens a file of debug information, in the process's root directory or in this program's.
     fn find(&self, path: &Path) -> Option<Image> {
         let root = format!("/proc/{}/root", self.thread);
         let inside = Path::new(&root).join(path.strip_prefix("/").ok()?);
@@ -385,8 +388,9 @@ fn without_deleted(path: &str) -> &str {
     path.strip_suffix(" (deleted)").unwrap_or(path)
 }
 
-/// Returns whether a file took the place of a mapped one. The number of its device differs for a
-/// file of overlayfs or of btrfs; then that is not known.
+/// Returns whether a file has taken the place of a mapped one. On overlayfs and on btrfs, the
+/// device numbers of a mapping and of its file differ. Then this is not known, and the file is
+/// taken.
 fn is_another(file: &Metadata, mapped: FileId) -> bool {
     let device = file.dev();
     let device = (libc::major(device), libc::minor(device));

@@ -1,4 +1,5 @@
-//! Call chains of another process, and the names of their addresses: MEASUREMENTS.md explains how.
+//! Call chains of another process, and the names of their addresses. MEASUREMENTS.md explains how
+//! they are found.
 //!
 //! The process is not trusted: its files are read with limits, never mapped.
 
@@ -33,32 +34,32 @@ pub(crate) use mapped::Files;
 use mapped::Mapped;
 use perf_map::PerfMap;
 
-/// The functions of an address.
+/// The functions at an address. There is more than one if functions are inlined.
 type Functions = Rc<[(Role, Arc<Frame>)]>;
 
 /// The code of a process.
 pub(crate) struct AddressSpace {
     mapped: Mapped,
     unwinder: Unwinder,
-    /// By return address.
+    /// The functions by return address.
     frames: HashMap<u64, Functions>,
     /// The names of code without a file.
     jit: PerfMap,
     read: Instant,
-    /// None if a mapping came after the last look.
+    /// None if a mapping was added after the last check.
     is_sandboxed: Option<bool>,
-    /// Whether its mappings could not be read. It may have ended.
+    /// Whether the mappings of the process could not be read, for example because it has ended.
     pub(crate) is_hidden: bool,
 }
 
-/// The names that are kept of a process.
+/// The maximum number of addresses of a process whose names are kept.
 const MOST_FRAMES: usize = 1 << 14;
 
-/// How often mappings that no record reported are looked for.
+/// If an address is in no known mapping, the mappings are read again, but not more often than this.
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl AddressSpace {
-    /// Creates a process whose mappings follow.
+    /// Creates an address space without mappings, which are added later.
     pub(crate) fn new(pid: u32, files: Files) -> Self {
         Self {
             mapped: Mapped::new(pid, files),
@@ -71,14 +72,14 @@ impl AddressSpace {
         }
     }
 
-    /// Reads a process that runs.
+    /// Reads the address space of a running process.
     pub(crate) fn of(pid: u32, files: Files) -> Result<Self> {
         let mut new = Self::new(pid, files);
         new.refresh()?;
         Ok(new)
     }
 
-    /// Copies the code into a process that this one started.
+    /// Returns the address space of a process that this process has forked.
     pub(crate) fn forked(&self, pid: u32) -> Self {
         Self {
             mapped: self.mapped.forked(pid),
@@ -91,7 +92,7 @@ impl AddressSpace {
         }
     }
 
-    /// Reads the mappings.
+    /// Reads the mappings again.
     pub(crate) fn refresh(&mut self) -> Result<()> {
         for mapping in self.mapped.read()? {
             self.map(mapping);
@@ -99,7 +100,7 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Adds a mapping, in place of others.
+    /// Adds a mapping, which replaces the mappings that it overlaps.
     pub(crate) fn map(&mut self, new: Mapping) {
         self.is_hidden = false;
         self.is_sandboxed = None;
@@ -114,14 +115,15 @@ impl AddressSpace {
         self.mapped.has_vdso()
     }
 
-    /// Returns whether the process is in a sandbox of gVisor, where its clock reads cannot be seen.
+    /// Returns whether the process is in a gVisor sandbox, where its clock reads cannot be seen.
     pub(crate) fn is_sandboxed(&mut self) -> bool {
         if let Some(is_sandboxed) = self.is_sandboxed {
             return is_sandboxed;
         }
         let mut is_sandboxed = self.mapped.has_gvisor();
         if is_sandboxed {
-            // The sandbox itself has a vDSO. The kernel does not report that a program unmapped it.
+            // A process of gVisor itself maps this memory as well, but has a vDSO. The kernel does
+            // not report that a vDSO was unmapped, so the mappings are read again.
             let _ = self.refresh();
             is_sandboxed = !self.has_vdso();
         }
@@ -156,14 +158,15 @@ impl AddressSpace {
         if self.frames.len() >= MOST_FRAMES {
             self.frames.clear();
         }
-        // Other code can come to an address without a file.
+        // The functions at an address without a file are not kept, because other code can come
+        // there.
         if !is_volatile {
             self.frames.insert(address, functions.clone());
         }
         functions
     }
 
-    /// Returns the names of a return address, the outermost function first.
+    /// Returns the names of the functions at a return address, the outermost function first.
     pub(crate) fn functions(&mut self, address: u64) -> Vec<String> {
         let frames = self.frames(address);
         let names = frames.iter().rev();
@@ -171,7 +174,7 @@ impl AddressSpace {
     }
 
     /// Returns the program's function that reads the clock, and its callers: `depth` functions.
-    /// `wrappers.txt` names the functions that are on the way. If a perf map names a script's
+    /// `wrappers.txt` lists the functions that are skipped. If a perf map names a script's
     /// function, that function replaces the interpreter's functions that run it.
     pub(crate) fn caller(&mut self, chain: &[u64], depth: usize) -> Caller {
         let mut clock = None;
@@ -194,11 +197,11 @@ impl AddressSpace {
         frame::caller(&frames, clock.as_ref(), depth)
     }
 
-    /// Returns whether an address is in the vDSO. One without a mapping may be in a vDSO that was
-    /// moved.
+    /// Returns whether an address is in the vDSO. If the address has no mapping, reads the mappings
+    /// again, because the vDSO may have been moved.
     pub(crate) fn is_vdso(&mut self, address: u64) -> bool {
         if !self.mapped.is_mapped(address) && self.read.elapsed() > PAUSE {
-            // If the process ended, the known mappings stay.
+            // If the process has ended, this fails, and the known mappings stay.
             let _ = self.refresh();
             self.read = Instant::now();
         }
@@ -208,7 +211,7 @@ impl AddressSpace {
         }
     }
 
-    /// Returns the symbol of a function of the vDSO.
+    /// Returns the name of the vDSO function at an address.
     pub(crate) fn symbol(&mut self, address: u64) -> Option<String> {
         let frames = self.frames(address.wrapping_add(1));
         let (_, frame) = frames.last()?;
@@ -249,13 +252,13 @@ impl AddressSpace {
         vec![Frame::unknown(format!("{name}+{offset:#x}"), &name)]
     }
 
-    /// Returns whether the process has a perf map that is older than itself.
+    /// Returns whether the process is younger than its perf map.
     pub(crate) fn has_stale_map(&self) -> bool {
         self.jit.is_stale
     }
 
-    /// Returns the name of code without a file: just-in-time compiled code if there is a perf map,
-    /// or a JVM. Without a perf map, it can also be code that the program has moved, as `node
+    /// Returns the name of code without a file. It is just-in-time compiled code if there is a perf
+    /// map or a JVM. Otherwise it can also be code that the program has moved, as `node
     /// --use-largepages`, BOLT and ClickHouse do.
     fn compiled(&mut self, address: u64, module: &str) -> Frame {
         let mapped = &self.mapped;

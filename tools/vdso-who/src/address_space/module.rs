@@ -27,17 +27,18 @@ use super::file::{Elf, Image, Ranges};
 use super::{Frame, debug_file, go, names};
 use crate::progress::Progress;
 
-/// A file.
+/// An ELF file that a process has mapped.
 pub(super) struct Module {
     pub(super) image: Image,
-    /// The file of its debug information and of its symbols, or the same.
+    /// The file that contains the debug information and the symbols. It is `image` if there is no
+    /// other.
     debug_image: Image,
-    /// The loaded bytes of the file, and their first address.
+    /// The parts of the file that are loaded, each with its first address.
     segments: Vec<(Range<u64>, u64)>,
-    /// Sorted.
+    /// The functions, sorted by address.
     symbols: Vec<Symbol>,
     eh_frame: (EhFrame<Bytes>, BaseAddresses),
-    /// See [`tables`]. Sorted.
+    /// The result of [`tables`], sorted by address.
     tables: Vec<(Range<u64>, usize)>,
     /// None if there is no debug information. It is parsed when it is first needed.
     debug: OnceCell<Option<Context<Bounded>>>,
@@ -46,22 +47,24 @@ pub(super) struct Module {
 /// A function.
 pub(super) struct Symbol {
     pub(super) range: Range<u64>,
-    /// The offset of its name, and whether in the debug file. Many symbols can share one long name,
-    /// so no name is kept.
+    /// The offset of its name in a file. The name itself is not kept, because many symbols can
+    /// share one long name.
     name: u64,
+    /// Whether that file is the debug file.
     is_in_debug_file: bool,
 }
 
-/// More symbols of a file are ignored.
+/// The maximum number of symbols of a file. Further symbols are ignored.
 const MOST_SYMBOLS: usize = 1 << 22;
 
-/// The shared parts of unwind tables that are kept.
+/// The maximum number of shared parts of unwind tables that are kept.
 const MOST_SHARED: usize = 1 << 16;
 
-/// Debug information that is nested deeper is ignored, because addr2line recurses.
+/// The maximum depth of debug information. If it is nested deeper, the file's debug information is
+/// ignored, because addr2line is recursive.
 const MOST_NESTED: isize = 512;
 
-/// More functions that are inlined into one another are ignored.
+/// The maximum number of functions that are inlined into one another. Further ones are ignored.
 const MOST_INLINED: usize = 64;
 
 impl Module {
@@ -88,7 +91,8 @@ impl Module {
         };
         let is_stripped = symbols.is_empty();
         symbols.extend(symbols_of(&file, true));
-        // A stripped program with cgo has dynamic symbols of C.
+        // The dynamic symbols do not count here, because a stripped program with cgo has dynamic
+        // symbols of C.
         if is_stripped {
             symbols.extend(go_symbols(&file).unwrap_or_default());
         }
@@ -107,7 +111,7 @@ impl Module {
         })
     }
 
-    /// Returns the address of a loaded byte of the file.
+    /// Returns the address of a byte of the file, if it is loaded.
     pub(super) fn address(&self, offset: u64) -> Option<u64> {
         let mut segments = self.segments.iter();
         let (range, address) = segments.find(|(range, _)| range.contains(&offset))?;
@@ -120,13 +124,14 @@ impl Module {
         let next = self
             .symbols
             .partition_point(|symbol| symbol.range.start <= address);
-        // An outer symbol may contain others, such as a local label's.
+        // The symbol that contains the address is not always the last one before it, because other
+        // symbols, such as the one of a local label, can be inside of a function.
         let mut outer = self.symbols[..next].iter().rev().take(8);
         outer.find(|symbol| symbol.range.contains(&address) || symbol.range.is_empty())
     }
 
-    /// Returns the functions at an address, the innermost inlined one first. Empty if there is no
-    /// symbol.
+    /// Returns the functions at an address, the innermost inlined one first. The list is empty if
+    /// no function is known there.
     pub(super) fn frames(&self, address: u64, module: &str) -> Vec<Frame> {
         let symbol = self.symbol(address).and_then(|symbol| self.name(symbol));
         let mut found = match self.debug.get_or_init(|| self.context()) {
@@ -202,12 +207,13 @@ fn eh_frame(file: &Elf<'_>, image: &Image) -> (EhFrame<Bytes>, BaseAddresses) {
     (frames, bases.set_eh_frame(start(".eh_frame")))
 }
 
-/// Returns the addresses of the functions with unwind tables, and where their tables are. Static
-/// programs have no `.eh_frame_hdr`.
+/// Returns the addresses of the functions with unwind tables, and where their tables are. The
+/// section `.eh_frame_hdr` contains the same, but static programs do not have it.
 fn tables((frames, bases): &(EhFrame<Bytes>, BaseAddresses)) -> Vec<(Range<u64>, usize)> {
     let mut entries = frames.entries(bases);
     let mut tables = Vec::new();
-    // Many tables share one, which can be long.
+    // Many tables share one common information entry (CIE). It can be long, so it is parsed only
+    // once.
     let mut known = HashMap::new();
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else {
@@ -230,7 +236,7 @@ fn tables((frames, bases): &(EhFrame<Bytes>, BaseAddresses)) -> Vec<(Range<u64>,
     tables
 }
 
-/// Returns the functions of a symbol table: of the debug file's, or of the file's own dynamic one.
+/// Returns the functions in a file's symbol table or in its dynamic one.
 fn symbols_of(file: &Elf<'_>, is_dynamic: bool) -> Vec<Symbol> {
     match file {
         object::File::Elf32(file) => symbols_of_elf(file, is_dynamic),
@@ -300,8 +306,8 @@ fn go_symbols(file: &Elf<'_>) -> Option<Vec<Symbol>> {
     Some(symbols)
 }
 
-/// Returns how far from the start of .text Go's functions begin. With cgo, C's functions are the
-/// first in .text. Then a function of Go has a dynamic symbol.
+/// Returns how far from the start of .text Go's functions begin. With cgo, C's functions come first
+/// in .text. But then one function of Go has a dynamic symbol, which tells the distance.
 fn go_shift(file: &Elf<'_>, functions: &go::Functions, table: &[u8]) -> Option<u64> {
     const EXPORTED: &[u8] = b"crosscall2";
     const MOST_NAMES: u64 = 1 << 20;
@@ -324,7 +330,7 @@ fn go_shift(file: &Elf<'_>, functions: &go::Functions, table: &[u8]) -> Option<u
     Some(dynamic.address().wrapping_sub(own.start))
 }
 
-/// Reads the debug information of a file. None if that takes too much time or memory.
+/// Reads the debug information of a file. Returns `None` if that takes too much time or memory.
 pub(super) fn context(
     sections: impl Fn(SectionId) -> Bytes,
     limits: Limits,
@@ -389,8 +395,8 @@ pub(super) fn debug_frames(
     Some(found)
 }
 
-/// Returns a section, decompressed. Empty if it cannot be read, or if names and lines do not need
-/// it.
+/// Returns a section, decompressed. It is empty if it cannot be read, or if it is not needed to
+/// find names and lines.
 fn section(file: &Elf<'_>, id: SectionId, image: &Image) -> Bytes {
     let is_needed = !matches!(
         id,

@@ -6,7 +6,8 @@ use std::fmt::{self, Write};
 pub(super) fn of_module(path: &str) -> String {
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
     let name = path.rsplit('/').next().unwrap_or_default();
-    // The kernel's records say `//anon`, /proc/PID/maps says nothing or `[anon:name]`.
+    // For anonymous memory, the kernel's records say `//anon`, and /proc/PID/maps says nothing or
+    // `[anon:name]`.
     let is_anonymous = name.is_empty() || path == "//anon" || path.starts_with("[anon");
     if is_anonymous {
         return "[anon]".into();
@@ -14,15 +15,15 @@ pub(super) fn of_module(path: &str) -> String {
     name.into()
 }
 
-/// The bytes of a name that are kept.
+/// The maximum number of bytes of a name that are kept.
 pub(super) const MOST_OF_NAME: usize = 1 << 14;
 
-/// Returns the start of a name.
+/// Returns a name, or only the start of a long one.
 pub(super) fn start_of(name: &[u8]) -> String {
     String::from_utf8_lossy(&name[..name.len().min(MOST_OF_NAME)]).into_owned()
 }
 
-/// Returns the function's name in its language.
+/// Demangles the name of a function.
 pub(super) fn demangled(name: &[u8]) -> String {
     let name = start_of(name);
     if let Some(rust) = addr2line::demangle(&name, gimli::DW_LANG_Rust) {
@@ -34,10 +35,10 @@ pub(super) fn demangled(name: &[u8]) -> String {
     }
 }
 
-/// Returns the name of a function of C++. Each part of a name can repeat the part before it twice,
-/// so a short name can have an endless text.
+/// Demangles the name of a C++ function. Each part of a name can repeat the part before it twice,
+/// so the text of a short name can be longer than any memory. The text is therefore limited.
 fn demangled_cpp(name: &str) -> Option<String> {
-    // Without this, `a` is a type: `signed char`.
+    // Without this check, `a` would be the type `signed char`.
     if !name.starts_with('_') {
         return None;
     }

@@ -1,9 +1,10 @@
 //! Names of just-in-time compiled code, which its compiler appends to /tmp/perf-PID.map.
 //!
-//! If a compiler writes code into memory that it already has, the kernel makes no record, so only
-//! the file shows that there is new code. The file can have a hundred megabytes, and a compiler may
-//! change a mapping each millisecond. So the file is checked ten times a second, and for an address
-//! without a name. Only its new lines are read, and their names stay in the file.
+//! If a compiler writes code into memory that it already has, the kernel writes no record, so only
+//! the file shows that there is new code. The file can have a hundred megabytes, and a compiler can
+//! change a mapping every millisecond, so reading the file for each change would take too long.
+//! Instead, the file is checked ten times a second, and immediately for an address without a name.
+//! Only its new lines are read. The names stay in the file, and only their offsets are kept.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,48 +17,50 @@ use super::file;
 use super::names::{MOST_OF_NAME, start_of};
 use crate::proc;
 
-/// How long a name is taken for the last one of its address.
+/// How long a known name of an address is used without checking whether the file has a later one.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The bytes that are read in one call, the bytes that are compared, and the bytes of all files of
-/// a process.
+/// How many bytes are read in one call, how many are compared to notice that the file was
+/// rewritten, and how many are read of all files of a process.
 const CHUNK: usize = 1 << 20;
 const END: usize = 64;
 const MOST_BYTES: u64 = 1 << 30;
 
-/// The file that the name of a process's map leads to.
+/// What is at the path of a process's map.
 pub(super) enum Opened {
     Map(File),
-    /// The map of another process, which had the same number before.
+    /// The map of an earlier process that had the same id.
     Stale,
-    /// There is none, or another user wrote it.
+    /// No map, or a map that another user wrote.
     Nothing,
 }
 
-/// How much older than its process a map can be by the precision of the clocks.
+/// How much older than its process a map can seem to be, because the clocks are not precise.
 const PRECISION: Duration = Duration::from_secs(2);
 
-/// Opens /tmp/perf-PID.map in the process's file system and with the number that the process has
-/// there.
+/// Opens /tmp/perf-PID.map in the root directory of the process, with the id that the process has
+/// in its own PID namespace.
 pub(super) fn open(pid: u32, thread: u32) -> Opened {
     let numbers = proc::status(pid, "NSpid").unwrap_or_default();
     let own = numbers.split_whitespace().last().unwrap_or("self");
     let path = format!("/proc/{thread}/root/tmp/perf-{own}.map");
-    // A link may lead to a file that has an effect when it is read, such as /proc/kmsg.
+    // A link is not followed, because it may lead to a file that has a side effect when it is read,
+    // such as /proc/kmsg.
     let Ok(file) = file::open(Path::new(&path), libc::O_NOFOLLOW) else {
         return Opened::Nothing;
     };
     let Ok(metadata) = file.metadata() else {
         return Opened::Nothing;
     };
-    // Any user can write to /tmp. perf(1) takes the files of the user and of root as well.
+    // Any user can write to /tmp. Like perf(1), this accepts only the files of the process's user
+    // and of root.
     let owner = metadata.uid();
     let users = proc::status(thread, "Uid").unwrap_or_default();
     let mut users = users.split_whitespace();
     if owner != 0 && users.all(|user| user != owner.to_string()) {
         return Opened::Nothing;
     }
-    // A compiler has written to its map since its process started.
+    // A compiler writes to its map after its process has started, so an older map is not its own.
     let unchanged = metadata
         .modified()
         .ok()
@@ -74,10 +77,11 @@ pub(super) fn open(pid: u32, thread: u32) -> Opened {
 #[derive(Default)]
 pub(super) struct PerfMap {
     file: Option<MapFile>,
-    /// The bytes of the file that were read, and the bytes of all its versions.
+    /// How many bytes of the file were read.
     read: u64,
+    /// How many bytes were read of this file and of all that it has replaced.
     read_of_all: u64,
-    /// The last of these bytes. If the file has other bytes there, it was written again.
+    /// The last bytes that were read. If the file contains other bytes there now, it was rewritten.
     end: Vec<u8>,
     functions: Functions,
     looked: Option<Instant>,
@@ -96,7 +100,7 @@ type Functions = BTreeMap<u64, Function>;
 
 struct Function {
     size: u64,
-    /// Where in the file its name is.
+    /// The offset of its name in the file.
     name: u64,
     length: usize,
 }
@@ -132,7 +136,7 @@ impl PerfMap {
         self.file.is_some()
     }
 
-    /// Returns whether more lines were written than are read.
+    /// Returns whether so much was read that later lines are ignored.
     pub(super) fn is_full(&self) -> bool {
         self.read_of_all >= MOST_BYTES
     }
@@ -145,7 +149,7 @@ impl PerfMap {
         Some(function)
     }
 
-    /// Takes the file that has the name now. A program may write another one.
+    /// Takes the file that has the map's name now. A program may have replaced the file.
     fn take(&mut self, file: File) {
         let Ok(metadata) = file.metadata() else {
             return;
@@ -166,7 +170,7 @@ impl PerfMap {
         self.functions.clear();
     }
 
-    /// Returns whether the bytes that were read are still in the file.
+    /// Returns whether the last bytes that were read are still in the file.
     fn has_end(&self) -> bool {
         let Some(map) = &self.file else {
             return true;
@@ -207,8 +211,8 @@ impl PerfMap {
     }
 }
 
-/// Returns a chunk without its last line, which might be incomplete. A line that fills a whole
-/// chunk is too long, so its name is not shown.
+/// Returns a chunk without its last line if that is incomplete. A line that fills a whole chunk is
+/// too long: it counts as complete, and its name is not shown.
 fn whole_lines(chunk: &[u8]) -> &[u8] {
     match chunk.iter().rposition(|byte| *byte == b'\n') {
         Some(end) => &chunk[..=end],
@@ -217,8 +221,8 @@ fn whole_lines(chunk: &[u8]) -> &[u8] {
     }
 }
 
-/// Adds the function of a line (an address, a size and a name), and removes those that begin in its
-/// range.
+/// Adds the function of a line (an address, a size and a name), and removes the functions that
+/// begin in its range.
 fn add(functions: &mut Functions, line: &[u8], at: u64) -> Option<()> {
     let mut fields = line.splitn(3, |byte| *byte == b' ');
     let start = hexadecimal(fields.next()?)?;

@@ -1,6 +1,7 @@
 //! The clocks, as a report names them.
 
-/// The names by number: the kernel's ids, then the clocks without an id.
+/// The names of the clocks. The first ones are ordered by the kernel's id. The others are clocks
+/// that have no fixed id.
 const NAMES: [&str; Clock::COUNT] = [
     "CLOCK_REALTIME",
     "CLOCK_MONOTONIC",
@@ -20,7 +21,7 @@ const NAMES: [&str; Clock::COUNT] = [
     "a device's clock",
 ];
 
-/// A clock that is read through a system call.
+/// A clock that is read through a system call, or whose reads are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock(usize);
 
@@ -31,9 +32,10 @@ impl Clock {
     const CPU_TIME: Self = Self(14);
     const DEVICE: Self = Self(15);
 
-    /// Returns the clock of an id of clock_gettime(2). None if no clock has it.
+    /// Returns the clock that has this id of clock_gettime(2), or `None` if no clock has it.
     pub(super) fn of_id(id: i32) -> Option<Self> {
-        /// The bits of a negative id that tell its kind: `CPUCLOCK_CLOCK_MASK`, and `CLOCKFD`.
+        /// The bits of a negative id that tell its kind (`CPUCLOCK_CLOCK_MASK`). All of them are
+        /// set for a device (`CLOCKFD`).
         const KIND: i32 = 3;
         match usize::try_from(id) {
             Ok(id) if id < Self::GETTIMEOFDAY.0 => Some(Self(id)),
@@ -43,7 +45,7 @@ impl Clock {
         }
     }
 
-    /// Returns the clock of an index of [`Clock::COUNT`] counts.
+    /// Returns the clock of an index, which must be less than [`Clock::COUNT`].
     pub(crate) fn of_index(index: usize) -> Self {
         Self(index)
     }
@@ -56,7 +58,8 @@ impl Clock {
         NAMES[self.0]
     }
 
-    /// Returns whether the kernel has to answer for this clock on every machine.
+    /// Returns whether no vDSO reads this clock, so that each read is a system call on every
+    /// machine.
     pub(crate) fn is_in_no_vdso(self) -> bool {
         let name = self.name();
         name.contains("CPUTIME") || name.contains("ALARM") || self.0 >= Self::CPU_TIME.0
@@ -67,8 +70,8 @@ impl Clock {
 mod tests {
     use super::Clock;
 
-    /// Expects the numbers of libc, and the ids that clock_getcpuclockid(3) and the manual page of
-    /// clock_gettime(2) have.
+    /// Expects the ids of libc, the id that clock_getcpuclockid(3) returns for a process, and the
+    /// id that clock_gettime(2) describes for a device.
     #[test]
     fn a_clock_has_the_name_of_its_id() {
         for (id, expected) in [
@@ -81,7 +84,7 @@ mod tests {
             (libc::CLOCK_BOOTTIME_ALARM, Some("CLOCK_BOOTTIME_ALARM")),
             (libc::CLOCK_TAI, Some("CLOCK_TAI")),
             (12, None),
-            // Of process 1, and of the file descriptor 3.
+            // The clocks of process 1 and of file descriptor 3.
             (
                 (!1 << 3) | 2,
                 Some("the CPU time of another process or thread"),

@@ -1,9 +1,10 @@
 //! The kernel's half of a call chain: which system call a thread is in.
 //!
-//! /proc/kallsyms has the functions. Their names differ by architecture and version:
-//! `sys_clock_gettime`, since Linux 4.17 `__x64_sys_clock_gettime`,
-//! `__ia32_compat_sys_gettimeofday` for i386 programs, `__arm64_sys_clock_gettime32` for arm
-//! programs. Without rights, each address in the file is 0.
+//! /proc/kallsyms contains the addresses of the kernel's functions. The names of these functions
+//! differ by architecture and version: `sys_clock_gettime`, since Linux 4.17
+//! `__x64_sys_clock_gettime`, `__ia32_compat_sys_gettimeofday` for i386 programs,
+//! `__arm64_sys_clock_gettime32` for arm programs. Without privileges, a reader of the file sees
+//! each address as 0.
 
 use std::cell::OnceCell;
 use std::fs::File;
@@ -17,20 +18,20 @@ pub(super) enum Call {
     Clock(Function),
     /// Another system call.
     Other,
-    /// None: a page fault or an interrupt.
+    /// No system call: a page fault or an interrupt.
     Exception,
 }
 
 /// The system calls that read a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Function {
-    /// clock_gettime or clock_getres, which have the clock's id.
+    /// clock_gettime or clock_getres, whose first argument is the clock's id.
     WithId,
     Gettimeofday,
     Time,
 }
 
-/// How the name of a system call's function begins.
+/// Prefixes of the names of the functions that implement system calls.
 const PREFIXES: [&str; 13] = [
     "__x64_sys_",
     "__x64_compat_sys_",
@@ -47,7 +48,8 @@ const PREFIXES: [&str; 13] = [
     "sys_",
 ];
 
-/// The beginnings of the functions through which the kernel is entered without a system call.
+/// Prefixes of the names of the functions through which the kernel is entered other than by a
+/// system call.
 const EXCEPTIONS: [&str; 8] = [
     "asm_exc_",
     "asm_sysvec_",
@@ -61,15 +63,15 @@ const EXCEPTIONS: [&str; 8] = [
 
 type Functions = Vec<(Range<u64>, Call)>;
 
-/// The functions of the kernel that tell the call.
+/// The functions of the kernel that tell which system call a thread is in.
 #[derive(Default)]
 pub(super) struct KernelCalls {
-    /// Sorted. Read with the first sample that needs it.
+    /// Sorted by address. Read when a sample first needs it.
     functions: OnceCell<Functions>,
 }
 
 impl KernelCalls {
-    /// Takes the functions of a file like /proc/kallsyms.
+    /// Reads the functions from the content of a file like /proc/kallsyms.
     #[cfg(test)]
     pub(super) fn of(file: &str) -> Self {
         Self {
@@ -77,9 +79,9 @@ impl KernelCalls {
         }
     }
 
-    /// Returns the call in which a chain of the kernel's addresses is. None if no function of a
-    /// call is in it: at the entry and at the exit of the kernel, or if /proc/kallsyms has no
-    /// addresses.
+    /// Returns the call that a chain of the kernel's addresses shows. Returns `None` if the chain
+    /// contains no function of a call: at the entry to the kernel, at the exit from it, or if
+    /// /proc/kallsyms shows no addresses.
     pub(super) fn call(&self, chain: &[u64]) -> Option<Call> {
         if chain.is_empty() {
             return None;
@@ -103,7 +105,8 @@ fn call_in(functions: &[(Range<u64>, Call)], chain: &[u64]) -> Option<Call> {
             continue;
         };
         if range.contains(address) {
-            // An interrupt during a system call has both.
+            // If an interrupt came during a system call, the chain contains both, and the system
+            // call counts.
             if *call != Call::Exception {
                 return Some(*call);
             }
@@ -145,7 +148,7 @@ fn function(line: &str) -> Option<(u64, &str)> {
     Some((address, words.next()?))
 }
 
-/// Returns what a function of the kernel tells.
+/// Returns the call that a function of the kernel shows, if it shows one.
 fn call_of(name: &str) -> Option<Call> {
     for prefix in PREFIXES {
         if let Some(call) = name.strip_prefix(prefix) {
@@ -159,7 +162,7 @@ fn call_of(name: &str) -> Option<Call> {
     None
 }
 
-/// Returns what a system call does, as the kernel names it.
+/// Returns the call for the kernel's name of a system call.
 fn system_call(name: &str) -> Call {
     match name {
         "clock_gettime"
@@ -177,7 +180,7 @@ fn system_call(name: &str) -> Call {
 mod tests {
     use super::*;
 
-    /// Lines of Linux 6.1 on x86-64, of 4.14, and of 6.12 on arm64.
+    /// Lines from Linux 6.1 on x86-64, from 4.14, and from 6.12 on arm64.
     const KALLSYMS: &str = "\
 0000000000000000 A fixed_percpu_data
 ffffffff81000080 T entry_SYSCALL_64
@@ -220,7 +223,7 @@ ffffffffc0000000 t a_driver [driver]
         }
     }
 
-    /// Without rights each address is 0.
+    /// Replaces each address with 0, which is what a reader without privileges sees.
     #[test]
     fn hidden_addresses_tell_nothing() {
         let hidden: Vec<_> = KALLSYMS

@@ -1,18 +1,21 @@
-//! Whether a thread was in a clock read.
+//! Decides whether a thread was in a clock read.
 //!
-//! A thread is in a clock read if its program counter is in the vDSO, but not in another function
-//! of it. A thread in the kernel is in one as well if it entered through a clock's system call.
-//! These sources tell which call it is, in this order:
+//! A thread is in a clock read if its program counter is in the vDSO, but not in a function that
+//! reads no clock, such as `getcpu`. A thread in the kernel is in a clock read as well if it
+//! entered the kernel through a system call that reads a clock. These sources tell which system
+//! call it is, in this order:
 //!
 //! 1. The kernel's half of the call chain: [`kernel`].
-//! 2. aarch64: the register of the number, which is in the sample. x86: no record has the number,
-//!    so it is read from the code before the program counter: `mov $NUMBER, %eax`, then `syscall`
-//!    or `int $0x80`. libc, Go and the vDSO have that. i386 programs enter the kernel in the vDSO's
-//!    `__kernel_vsyscall`. There the return address, above three saved registers, decides: it is
-//!    in the vDSO, or after such code.
+//! 2. The number of the system call. On aarch64, the sample contains the register of the number. On
+//!    x86, no record contains the number, so it is read from the code before the program counter:
+//!    `mov $NUMBER, %eax`, then `syscall` or `int $0x80`. libc, Go and the vDSO contain such code.
+//!    i386 programs enter the kernel in the vDSO's `__kernel_vsyscall`. There the return address
+//!    decides, which is on the stack above three saved registers: it is a clock read if that
+//!    address is in the vDSO, or after such code with a clock's number.
 //! 3. The earlier calls of the same code: [`sites`].
 //!
-//! If none of them tells it, the call is unknown, which does not mean that it was not a clock read.
+//! If none of them tells the call, it is unknown. It might still have been a clock read, so such a
+//! sample does not count as "no".
 
 mod clock;
 mod kernel;
@@ -24,10 +27,10 @@ pub(crate) use clock::Clock;
 use kernel::{Call, Function, KernelCalls};
 use sites::Sites;
 
-/// Functions of a vDSO that read no clock.
+/// Parts of the names of the vDSO functions that read no clock.
 const OTHERS: [&str; 5] = ["getcpu", "getrandom", "sigreturn", "sgx", "vsyscall"];
 
-/// The longest code between the number and the system call.
+/// How many bytes of code before the program counter are searched for the number.
 const CODE: usize = 32;
 
 /// The name of a clock read through a system call.
@@ -40,9 +43,9 @@ pub(crate) struct ClockRead {
     pub(crate) function: String,
     /// Whether the thread was in a system call, even if the vDSO made it.
     pub(crate) is_call: bool,
-    /// The clock of a system call or of a counted read, if the sample tells it.
+    /// The clock of a system call or of a counted read, if the sample shows it.
     pub(crate) clock: Option<Clock>,
-    /// Whether it is known to be one only from earlier calls of the same code.
+    /// Whether it is known to be a clock read only from earlier calls of the same code.
     pub(crate) is_inferred: bool,
 }
 
@@ -61,16 +64,16 @@ impl ClockRead {
     }
 }
 
-/// The state of a thread.
+/// What a thread was doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Activity {
     Reading(ClockRead),
     Other,
-    /// It was in an unknown system call, or in a process that cannot be read.
+    /// The thread was in an unknown system call, or in a process that cannot be read.
     Unknown,
 }
 
-/// Tells which samples are in clock reads.
+/// Decides which samples are in clock reads.
 #[derive(Default)]
 pub(crate) struct ClockReads {
     kernel: KernelCalls,
@@ -83,6 +86,7 @@ impl ClockReads {
         self.sites = Sites::default();
     }
 
+    /// Returns what the thread of a sample was doing.
     pub(crate) fn activity(&mut self, space: &mut AddressSpace, sample: &Sample) -> Activity {
         let pc = sample.registers.pc;
         if space.is_vdso(pc) {
@@ -101,7 +105,8 @@ impl ClockReads {
         }
     }
 
-    /// Returns the read of a breakpoint, which is at the first instruction of a vDSO function.
+    /// Returns the read that hit a breakpoint. A breakpoint is at the first instruction of a vDSO
+    /// function.
     pub(crate) fn counted(space: &mut AddressSpace, sample: &Sample) -> ClockRead {
         let pc = sample.registers.pc;
         let mut read = ClockRead::default();
@@ -160,8 +165,8 @@ impl ClockReads {
         }
     }
 
-    /// Returns the system call, if the sample tells it. If the number is an argument of the code,
-    /// records the call for later samples of that code.
+    /// Returns the system call, if the sample shows it. If the number is an argument of the code
+    /// that makes the call, records the call for later samples of that code.
     fn system_call(&mut self, space: &mut AddressSpace, sample: &Sample) -> Option<Call> {
         let seen = self.kernel.call(&sample.kernel_chain);
         let number = number(space, sample);
@@ -200,9 +205,9 @@ fn number(space: &AddressSpace, sample: &Sample) -> Number {
     number_before(&code)
 }
 
-/// Returns the function of a system call's number.
+/// Returns the call for the number of a system call.
 fn call_of(number: u64, sample: &Sample) -> Call {
-    // aarch64 has the number in the sample.
+    // Only a sample from aarch64 contains the number.
     let arch = match (sample.number.is_some(), sample.is_64_bit) {
         (true, true) => "aarch64",
         (true, false) => "arm",
@@ -221,7 +226,7 @@ fn call_of(number: u64, sample: &Sample) -> Call {
     Call::Clock(function)
 }
 
-/// Returns the system call that a function of the vDSO makes.
+/// Returns the system call that does the same as a function of the vDSO.
 fn function_in_vdso(name: &str) -> Function {
     if name.contains("gettimeofday") {
         Function::Gettimeofday
@@ -232,8 +237,8 @@ fn function_in_vdso(name: &str) -> Function {
     }
 }
 
-/// Returns the clock of a call. On `x86_64`, the register of the first argument still has its id,
-/// in the kernel and at the first instruction of a function.
+/// Returns the clock of a call. On `x86_64`, the register of the first argument still contains the
+/// clock's id, both in the kernel and at the first instruction of a function.
 fn clock_of(function: Function, sample: &Sample) -> Option<Clock> {
     match function {
         Function::WithId => Clock::of_id(sample.first_argument? as i32),
@@ -247,7 +252,8 @@ pub(crate) fn reads_clock(name: &str) -> bool {
     !OTHERS.iter().any(|other| name.contains(other))
 }
 
-/// Returns whether a clock function called `__kernel_vsyscall`, which saved three registers.
+/// Returns whether a function that reads a clock called `__kernel_vsyscall`. The return address is
+/// above the three registers that `__kernel_vsyscall` has saved.
 fn is_called_by_clock(space: &mut AddressSpace, sample: &Sample) -> bool {
     let caller = match sample.stack.get(12..) {
         Some([a, b, c, d, ..]) => u64::from(u32::from_ne_bytes([*a, *b, *c, *d])),
@@ -263,8 +269,8 @@ fn is_called_by_clock(space: &mut AddressSpace, sample: &Sample) -> bool {
     matches!(number_before(&code), Number::Is(number) if call_of(number, sample) != Call::Other)
 }
 
-/// Returns the number of the system call, or of the call of `__kernel_vsyscall`, at the end of this
-/// code.
+/// Returns the number of the system call at the end of this code. An i386 program makes it by
+/// calling `__kernel_vsyscall`.
 fn number_before(code: &[u8]) -> Number {
     const ENTERS: [&[u8]; 4] = [
         &[0x0f, 0x05],
@@ -277,7 +283,7 @@ fn number_before(code: &[u8]) -> Number {
     };
     let before = &code[..code.len() - enter.len()];
     for window in before.windows(5).rev() {
-        // mov $NUMBER, %eax. Numbers are below 65536.
+        // mov $NUMBER, %eax. The upper two bytes are 0, because numbers are below 65536.
         if let [0xb8, low, high, 0, 0] = *window {
             return Number::Is(u64::from(u16::from_le_bytes([low, high])));
         }

@@ -1,8 +1,8 @@
 //! The code that makes system calls whose number is an argument, as libc's syscall(2) does.
 //!
-//! At the entry and at the exit of the kernel, which is a third of a short call, no function tells
-//! the call. But the same code made the same call before: a sample that is known tells it for later
-//! ones that come from the same call site.
+//! The entry to the kernel and the exit from it are a third of a short call. There, the call chain
+//! contains no function that shows the call. But the same code usually makes the same call again,
+//! so a sample whose call is known tells the call of later samples from the same call site.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -24,12 +24,12 @@ impl Seen {
         match call {
             Call::Clock(function) => self.clock = Some(function),
             Call::Other => self.other = true,
-            // It may come while the code makes any call.
+            // An exception can come during any call, so it tells nothing.
             Call::Exception => {}
         }
     }
 
-    /// Returns the call, if all were of one kind.
+    /// Returns the call, if all calls from the site were of one kind.
     fn call(self) -> Option<Call> {
         match (self.clock, self.other) {
             (Some(function), false) => Some(Call::Clock(function)),
@@ -39,24 +39,24 @@ impl Seen {
     }
 }
 
-/// The return addresses that tell one caller from another. Go has four functions between its
+/// How many return addresses tell one call site from another. Go has four functions between its
 /// `unix.ClockGettime` and the instruction.
 const DEPTH: usize = 6;
 
-/// The call sites that are kept.
+/// The maximum number of call sites that are kept.
 const MOST: usize = 1 << 13;
 
 #[derive(Default)]
 pub(super) struct Sites {
-    /// By process and program counter.
+    /// The calls by process and program counter.
     code: HashMap<(u32, u64), Seen>,
-    /// By process and call chain, for code that also reads clocks. Unwinding reads the files of a
-    /// program, so a program that reads no clock has none.
+    /// The calls by process and call chain, only for code that has read a clock. Unwinding reads
+    /// the files of a program, and a program that reads no clock should not cost that.
     chains: HashMap<u64, Seen>,
 }
 
 impl Sites {
-    /// Learns a call.
+    /// Records a call that is known.
     pub(super) fn learn(&mut self, space: &mut AddressSpace, sample: &Sample, call: Call) {
         if self.code.len() >= MOST {
             self.code.clear();

@@ -13,11 +13,13 @@ use crate::progress::Progress;
 use crate::screen::Observer;
 use crate::tally::{self, Findings, Message};
 
-/// If more records wait for their names, the next ones stay in the buffers. Each has 8 KiB.
+/// How many records may wait to be counted. If more wait, the next ones stay in the kernel's
+/// buffers. Each takes 8 KiB, because it contains a copy of the stack.
 const MOST_WAITING: usize = 1 << 10;
 
-/// Another thread counts the records and looks up their names, which can take long. So the first
-/// one is in time to take the records out of the buffers, and to see the process end.
+/// A thread that counts the records and looks up their names, which can take long. The thread that
+/// takes the records out of the buffers does not wait for it, so it takes them in time, and notices
+/// when the process ends.
 pub(super) struct Counter<'a, 'scope> {
     queue: Sender<Message<'a>>,
     pub(super) progress: Arc<Progress>,
@@ -47,7 +49,7 @@ impl<'a: 'scope, 'scope> Counter<'a, 'scope> {
         let _ = self.queue.send(Message::Event(event));
     }
 
-    /// Calls a function with the findings since the last time.
+    /// Makes the other thread call a function with the findings since the last such call.
     pub(super) fn take(&self, to: impl FnOnce(Findings) + Send + 'a) {
         // It fails only if the other thread has panicked.
         let _ = self.queue.send(Message::Take(Box::new(to)));
@@ -58,7 +60,7 @@ impl<'a: 'scope, 'scope> Counter<'a, 'scope> {
         self.progress.waiting.load(Relaxed) > MOST_WAITING
     }
 
-    /// Waits until few records wait.
+    /// Waits until the other thread is not behind any more.
     pub(super) fn catch_up(&self) {
         while self.is_behind() && !self.thread.is_finished() {
             sleep(TICK);
@@ -67,7 +69,7 @@ impl<'a: 'scope, 'scope> Counter<'a, 'scope> {
 
     /// Waits until all records are counted, which can take as long as a download.
     pub(super) fn finish(self, observer: &dyn Observer, seconds: f64) -> Result<Findings> {
-        // Without a sender the other thread ends.
+        // Once there is no sender, the other thread ends.
         drop(self.queue);
         while !self.thread.is_finished() {
             observer.is_over(&self.progress, seconds);

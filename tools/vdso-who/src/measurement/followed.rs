@@ -7,13 +7,13 @@ use crate::perf::Event;
 use crate::proc;
 
 pub(super) struct Followed {
-    /// The process that was asked for; none if all processes, or all of a cgroup, are watched.
+    /// The process that was asked for. None if a cgroup or the host is watched.
     first: Option<u32>,
     /// Whether its descendants are watched as well.
     with_children: bool,
     /// Whether this program starts it, so that it has no descendants yet.
     is_command: bool,
-    /// It and its descendants.
+    /// That process and its descendants.
     pids: HashSet<u32>,
     /// Processes that are not watched. Their samples are not copied.
     pub(super) others: HashSet<u32>,
@@ -38,7 +38,7 @@ impl Followed {
         }
     }
 
-    /// Returns the processes, the one that was asked for first.
+    /// Returns the processes. The one that was asked for comes first.
     pub(super) fn pids(&self) -> Vec<u32> {
         let mut pids: Vec<_> = self.pids.iter().copied().collect();
         pids.sort_by_key(|pid| Some(*pid) != self.first);
@@ -55,7 +55,8 @@ impl Followed {
         self.first.is_none() || self.pids.contains(&pid)
     }
 
-    /// Returns whether a record is of a process that is watched. Follows those that are started.
+    /// Returns whether a record belongs to a watched process. Adds a process that a watched one has
+    /// forked.
     pub(super) fn takes(&mut self, event: &Event) -> bool {
         match event {
             Event::Lost(_) => true,

@@ -23,18 +23,19 @@ use crate::{breakpoints, console, perf, proc};
 use counter::Counter;
 use watch::Watch;
 
-/// Four times the memory that names may take, to allow for memory that is not counted there.
+/// The limit on the address space of this program: four times the memory that names may take, to
+/// allow for memory that is not counted there.
 const MOST_MEMORY: u64 = 8 << 30;
 
 /// The number of files that must remain available besides the events: /proc, debug files, and the
 /// files of [`Files`](crate::address_space::Files).
 const SPARE_FILES: usize = 24;
 
-/// A measurement. A command waits until it runs.
+/// A measurement. A command does not run before [`Self::run`].
 pub(crate) struct Measurement<'a> {
     arguments: &'a Arguments,
     interrupt: &'a Interrupt,
-    /// The process that is watched, if it is one.
+    /// The watched process. None if a cgroup or the host is watched.
     target: Option<Target>,
     cgroup: Option<File>,
     /// The cost of a counted read, with --exact.
@@ -103,7 +104,7 @@ impl<'a> Measurement<'a> {
     }
 }
 
-/// Limits the memory, and raises the limit of open files: each event is one.
+/// Limits the memory, and raises the limit on open files, because each event is one.
 fn set_limits() {
     if let Ok((memory, most)) = getrlimit(Resource::RLIMIT_AS) {
         let _ = setrlimit(Resource::RLIMIT_AS, memory.min(MOST_MEMORY), most);
@@ -113,16 +114,18 @@ fn set_limits() {
     }
 }
 
+/// Checks that enough files can still be opened after the events.
+///
 /// # Errors
-/// If the limit of open files leaves too few for the files of processes: at the limit, mappings
-/// and CPU times could not be read, and callers would have no names.
+/// If the limit on open files leaves too few for the files of processes. At the limit, mappings and
+/// CPU times could not be read, and callers would have no names.
 fn check_open_files() -> Result<()> {
     let mut files = Vec::new();
     for _ in 0..SPARE_FILES {
         match File::open("/dev/null") {
             Ok(file) => files.push(file),
             Err(error) if is_limit(&error) => return Err(perf::limited().into()),
-            // There is no /dev.
+            // There is no /dev/null to test with.
             Err(_) => break,
         }
     }

@@ -15,13 +15,14 @@ use crate::screen::Observer;
 use crate::target::Target;
 use crate::{breakpoints, mapping, proc};
 
-/// How long the buffers may fill. With counted reads, it is a tenth of this.
+/// For how long the buffers fill before the records are taken out. With --exact, it is a tenth of
+/// this.
 pub(super) const TICK: Duration = Duration::from_millis(20);
 
-/// How often CPUs that came are looked for.
+/// How often CPUs that came online are looked for.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Without another end, a process is watched for so long.
+/// How long a measurement takes if neither a command nor an option determines its end.
 const DEFAULT_SECONDS: u32 = 10;
 
 /// A measurement that runs.
@@ -43,10 +44,10 @@ struct Clock {
     start: Instant,
     end: Option<Instant>,
     interval: Option<Duration>,
-    /// The start of the interval, and the CPU time then.
+    /// The start of the interval, and the CPU time at that moment.
     since: Instant,
     before: Duration,
-    /// When to look for CPUs that came.
+    /// When to look for CPUs that came online.
     look_at_cpus: Instant,
 }
 
@@ -103,7 +104,8 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         }
     }
 
-    /// Measures, and returns the report of the last interval, or of all.
+    /// Measures, and returns the report of the last interval or, without --interval, of the whole
+    /// measurement.
     pub(super) fn run(mut self, mut report: Report) -> Result<Report> {
         self.begin()?;
         report.system_wide = self.events.system_wide;
@@ -119,8 +121,8 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
             }
             let is_drained = self.drain();
             self.follow_cpus(&mut clock, now);
-            // Records that are still in the buffers, for example after a suspend, would be counted
-            // in the next interval.
+            // An interval must not end while its records are still in the buffers, for example
+            // after a suspend: they would be counted in the next interval.
             if is_drained && clock.is_interval_over(now) {
                 self.report_interval(&report, &mut clock, now);
             }
@@ -149,22 +151,23 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
     /// Opens the events, and sends the names and the mappings of the processes that run.
     fn begin(&mut self) -> Result<()> {
         self.followed.add_family();
-        // A guarded command gets its breakpoints when it has executed its program.
+        // A guarded command gets its breakpoints only when it has executed its program.
         if !self.arguments.exact {
             self.open()?;
         }
-        // Those that it started meanwhile. From now on, the kernel reports them.
+        // Adds the processes that were started meanwhile. From now on, the kernel reports new ones.
         self.followed.add_family();
-        // The kernel reports the mappings of a command that waits.
+        // A command has not executed its program yet, so the kernel will report its mappings.
         if !self.arguments.has_command() {
             for pid in self.followed.pids() {
                 self.introduce(pid)?;
             }
         }
         if self.observer.is_over(&self.counter.progress, 0.0) {
-            return Err("it was interrupted before it began".into());
+            return Err("the measurement was interrupted before it began".into());
         }
-        // A process that was not started here may have ended.
+        // A process that this program has not started may have ended already, so it may have no CPU
+        // time.
         let must_have_time = self.pid.is_none() || self.arguments.has_command();
         if !self.read_time() && must_have_time {
             return Err("cannot read the CPU time: is /proc mounted?".into());
@@ -196,9 +199,10 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         }
     }
 
-    /// Looks for CPUs that came, once in a while.
+    /// Looks for CPUs that came online, if it is time to.
     fn follow_cpus(&mut self, clock: &mut Clock, now: Instant) {
-        // The records of an event that is closed would be lost.
+        // While the counting thread is behind, there can be records in the buffers. Those of an
+        // event that is closed would be lost.
         if now < clock.look_at_cpus || self.counter.is_behind() {
             return;
         }
@@ -207,8 +211,8 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         self.events.follow_cpus(&plan);
     }
 
-    /// Sends the name and the mappings of a process that runs. The mappings of a descendant may be
-    /// hidden.
+    /// Sends the name and the mappings of a running process. It is not an error if the mappings of
+    /// a descendant cannot be read.
     fn introduce(&self, pid: u32) -> Result<()> {
         self.counter.send(Event::Named(pid, proc::name(pid), true));
         match mapping::of_process(pid) {
@@ -249,7 +253,8 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         });
     }
 
-    /// Gives breakpoints to a command that executed a program, and waits until it has them.
+    /// Sets breakpoints in a command that has executed a program. The command waits until it has
+    /// them.
     fn watch_executed_programs(&mut self, report: &mut Report) -> Result<()> {
         while let Some(target) = &mut self.target {
             let Some(_waits) = target.executed() else {
@@ -258,7 +263,7 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
             let pid = target.pid;
             self.drain_all();
             report.counted += self.events.executions();
-            // They occupy all breakpoints.
+            // The old events must be closed first, because they occupy all breakpoints.
             self.events = Events::default();
             self.introduce(pid)?;
             self.open()?;
@@ -289,8 +294,8 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         self.drain();
     }
 
-    /// Reads the CPU time of the process, the cgroup or the host. Returns whether it has one. The
-    /// time of a process or a cgroup that ended is gone, so the last one is kept.
+    /// Reads the CPU time of the process, the cgroup or the host. Returns whether it has one. A
+    /// process or a cgroup that has ended has no time any more, so the last known one is kept.
     fn read_time(&mut self) -> bool {
         let own = match (self.pid, self.cgroup) {
             (Some(pid), _) => self.time_of(pid),
@@ -314,7 +319,8 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         sum
     }
 
-    /// Returns the CPU time of a process. Without privileges there are no samples in the kernel.
+    /// Returns the CPU time of a process. Without privileges there are no samples in the kernel, so
+    /// only the time in user space counts.
     fn time_of(&self, pid: u32) -> Option<Duration> {
         let in_user_space = !self.events.system_wide && !self.arguments.exact;
         proc::cpu_time(pid, self.arguments.follows(), in_user_space)

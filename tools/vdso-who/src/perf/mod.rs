@@ -1,8 +1,9 @@
 //! Events of perf_event_open(2), and their records.
 //!
-//! Where the caller may watch every process there is one event for each CPU, which also sees
-//! threads that live for less than a period. Elsewhere there is one for each thread and CPU,
-//! because the kernel maps no buffer of an event that new threads inherit on all CPUs.
+//! If this user may watch every process, there is one event for each CPU, which also sees threads
+//! that live for less than a sampling period. Otherwise there is one event for each thread and CPU.
+//! One event for each thread would be enough, but new threads inherit these events, and the kernel
+//! does not map the buffer of an inherited event that is not bound to one CPU.
 
 mod record;
 mod refusal;
@@ -24,14 +25,15 @@ pub(crate) use refusal::{explain, limited};
 /// Bytes of the user stack in the record of a sample, and of a breakpoint.
 const STACK: u32 = 8192;
 const STACK_OF_BREAKPOINT: u32 = 2048;
-/// Bytes of all buffers, and of the buffers that `kernel.perf_event_mlock_kb` allows without
-/// CAP_IPC_LOCK.
+/// Bytes of all buffers together, and the smaller sizes of a buffer that are tried if
+/// `kernel.perf_event_mlock_kb` does not allow more without CAP_IPC_LOCK.
 const BUFFERS: usize = 64 << 20;
 const SMALL: [usize; 2] = [512 << 10, 64 << 10];
-/// Records that are taken out of a buffer at a time. A process may write them faster than this
-/// program reads them.
+/// The maximum number of records that are taken out of a buffer at a time. A process may cause
+/// records faster than this program takes them out.
 const MOST_RECORDS: usize = 100_000;
-/// Registers of `enum perf_event_x86_regs` and `enum perf_event_arm_regs`.
+/// The registers in a sample, as `enum perf_event_x86_regs` and `enum perf_event_arm_regs` number
+/// them.
 const REGISTERS: &[u32] = if cfg!(target_arch = "aarch64") {
     &[7, 8, 29, 30, 31, 32]
 } else {
@@ -42,7 +44,7 @@ const REGISTERS: &[u32] = if cfg!(target_arch = "aarch64") {
 struct Ring {
     cpu: usize,
     sampler: Sampler,
-    /// How long the event was enabled at the last look.
+    /// For how long the event had been enabled at the last check.
     enabled: Option<Duration>,
 }
 
@@ -53,20 +55,22 @@ pub(crate) struct Events {
     rings: Vec<Ring>,
     /// Events of other threads and breakpoints, which write to the same rings.
     others: Vec<Counter>,
-    /// Whether there is one event for each CPU, which also makes samples in the kernel.
+    /// Whether there is one event for each CPU, which also takes samples in the kernel.
     pub(crate) system_wide: bool,
 }
 
-/// Which events are opened.
+/// The events that are to be opened.
 pub(crate) struct Plan<'a> {
-    /// The processes, unless it is a cgroup or the host. The events of the first one must open.
+    /// The processes to watch. Empty for a cgroup or the host. It is an error if access to the
+    /// first process is denied, but not if access to another one is.
     pub(crate) pids: &'a [u32],
     pub(crate) cgroup: Option<&'a File>,
-    /// Whether the processes that it starts are watched as well.
+    /// Whether the processes that these start are watched as well.
     pub(crate) follows: bool,
     /// Nanoseconds of CPU time between two samples.
     pub(crate) period: u64,
-    /// Makes a record when one of these is executed, instead of samples.
+    /// If not empty, the kernel writes a record each time one of these addresses is executed, and
+    /// takes no samples.
     pub(crate) addresses: &'a [u64],
 }
 
@@ -75,15 +79,16 @@ impl Plan<'_> {
         !self.addresses.is_empty()
     }
 
-    /// Returns the bytes of a CPU's buffer. Counted reads come faster than samples.
+    /// Returns the size of a CPU's buffer in bytes. Counted reads may have larger buffers, because
+    /// they come faster than samples.
     fn buffer_size(&self, cpus: usize) -> usize {
         let most = if self.is_exact() { 16 << 20 } else { 8 << 20 };
         (BUFFERS / cpus.max(1)).clamp(1 << 20, most)
     }
 
-    /// Returns the processes and threads that need events of their own. If one of these threads
-    /// starts another thread meanwhile, that thread inherits its events, and would be counted twice
-    /// if it were in a second list.
+    /// Returns the processes and threads that need events of their own. They are listed only once:
+    /// a thread that one of them starts later inherits the events of that one, so a second list
+    /// would count it twice.
     fn threads(&self) -> Vec<(u32, u32)> {
         let mut threads = Vec::new();
         for pid in self.pids {
@@ -95,18 +100,19 @@ impl Plan<'_> {
     }
 }
 
-/// Where an event counts.
+/// The thread and the CPU on which an event counts.
 struct Place {
     thread: i32,
     cpu: usize,
-    /// Bytes of a new buffer.
+    /// The size of a new buffer in bytes.
     size: usize,
 }
 
 impl Events {
-    /// Opens the events that see the most that the kernel allows.
+    /// Opens the events: one for each CPU if the kernel allows that, otherwise one for each thread
+    /// and CPU.
     pub(crate) fn open(plan: &Plan<'_>) -> io::Result<Self> {
-        // A breakpoint is a process's own.
+        // A breakpoint is at an address of one process, so it is never system-wide.
         if !plan.is_exact() {
             let opened = Self::open_all(plan, true);
             let is_denied = match &opened {
@@ -145,9 +151,10 @@ impl Events {
                     continue;
                 };
                 match error.raw_os_error() {
-                    // This thread ended, which may be the main thread, or the CPU went offline.
+                    // This thread has ended, which the main thread can do before the others, or the
+                    // CPU went offline.
                     Some(libc::ESRCH | libc::ENODEV) => failed = error,
-                    // A child may have other rights.
+                    // A child may run as another user.
                     Some(libc::EPERM | libc::EACCES) if is_child => {}
                     _ => return Err(error),
                 }
@@ -159,9 +166,9 @@ impl Events {
         Ok(opened)
     }
 
-    /// Opens events on CPUs that came, or that came back. The kernel closes the events of a CPU
-    /// that goes offline, as all CPUs but the first one do in a suspend, and nothing reports that.
-    /// But the time for which such an event was enabled then stands still.
+    /// Opens events on CPUs that came online or came back. The kernel ends the events of a CPU that
+    /// goes offline, as all CPUs but the first one do during a suspend, and does not report that.
+    /// But the time for which such an event has been enabled then stands still.
     pub(crate) fn follow_cpus(&mut self, plan: &Plan<'_>) {
         if !self.system_wide {
             return;
@@ -169,7 +176,7 @@ impl Events {
         let Ok(cpus) = online_cpus() else {
             return;
         };
-        // An event of a cgroup is enabled only while the cgroup runs.
+        // An event of a cgroup is enabled only while the cgroup runs, so its time proves nothing.
         if plan.cgroup.is_none() {
             self.rings.retain_mut(Ring::is_alive);
         }
@@ -180,7 +187,7 @@ impl Events {
                     cpu: *cpu,
                     size: plan.buffer_size(cpus.len()),
                 };
-                // It may be offline again. The report says what was not seen.
+                // The CPU may be offline again. The report shows how much CPU time has no samples.
                 let _ = self.open_one(plan, &place);
             }
         }
@@ -196,7 +203,7 @@ impl Events {
         // The event also reports mappings, names and processes.
         builder.mmap(true).mmap2(true);
         builder.comm(true).comm_exec(true).task(true);
-        // No process spends the idle time.
+        // The idle time of a CPU belongs to no process.
         builder.sample_period(plan.period).exclude_idle(true);
         if self.rings.iter().any(|ring| ring.cpu == place.cpu) {
             self.send_to_ring(build(&mut builder)?, place.cpu)?;
@@ -264,7 +271,7 @@ impl Events {
         Ok(())
     }
 
-    /// Returns the executions of the breakpoints.
+    /// Returns how often the breakpoints were hit.
     pub(crate) fn executions(&mut self) -> u64 {
         let mut executions = 0;
         for counter in &mut self.others {
@@ -273,8 +280,8 @@ impl Events {
         executions
     }
 
-    /// Takes the new records out of the buffers, ordered by time. The samples of `others` are
-    /// left out.
+    /// Takes the new records out of the buffers, ordered by time. Leaves out the samples of the
+    /// processes in `others`.
     pub(crate) fn drain(&mut self, others: &HashSet<u32>) -> impl Iterator<Item = Event> + use<> {
         let mut found = Vec::new();
         for ring in &mut self.rings {
@@ -291,7 +298,7 @@ impl Events {
 }
 
 impl Ring {
-    /// Returns whether the event was enabled for longer than at the last look.
+    /// Returns whether the event has been enabled for longer than at the last check.
     fn is_alive(&mut self) -> bool {
         let enabled = match self.sampler.read_full() {
             Ok(data) => data.time_enabled(),
@@ -313,7 +320,7 @@ fn build(builder: &mut Builder<'_>) -> io::Result<Counter> {
     }
 }
 
-/// Maps the largest buffer that the kernel allows for an event.
+/// Opens an event with the largest buffer that the kernel allows.
 fn mapped(builder: &mut Builder<'_>, largest: usize) -> io::Result<Sampler> {
     let mut result = build(builder)?.sampled(largest);
     for size in SMALL {
@@ -333,7 +340,7 @@ pub(crate) fn online_cpus() -> io::Result<Vec<usize>> {
     Ok(parsed_cpus(ranges.trim()))
 }
 
-/// Parses a list of CPUs as `0-3,8`.
+/// Parses a list of CPUs such as `0-3,8`.
 fn parsed_cpus(ranges: &str) -> Vec<usize> {
     let mut cpus = Vec::new();
     for range in ranges.split(',') {
@@ -356,7 +363,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns whether this process gets samples while it uses CPU time for at most 10 s.
+    /// Uses CPU time until this process gets a sample, for at most 10 s. Returns whether it got
+    /// one.
     fn has_samples(events: &mut Events) -> bool {
         let start = Instant::now();
         while start.elapsed() < Duration::from_secs(10) {
@@ -394,13 +402,14 @@ mod tests {
         for ring in &mut events.rings {
             ring.sampler.disable().unwrap();
         }
-        // The first look finds the time after the last one. Then it stands still.
+        // The first check finds that time has passed since the last one. From then on it stands
+        // still.
         events.follow_cpus(&plan);
         events.drain(&HashSet::new()).for_each(drop);
         events.follow_cpus(&plan);
         assert_eq!(cpus(&events), all);
         assert!(has_samples(&mut events));
-        // A CPU that comes.
+        // Now CPUs come online.
         events.rings.truncate(1);
         events.follow_cpus(&plan);
         assert_eq!(cpus(&events).len(), all.len());

@@ -22,14 +22,15 @@ pub(crate) enum Event {
     Sample(Box<Sample>),
     /// A process mapped code.
     Mapped(u32, Mapping),
-    /// A process, and its parent.
+    /// A process was forked. The second id is the parent's.
     Forked(u32, u32),
     /// A process ended.
     Ended(u32),
     /// A thread that is not the main thread of its process has a new name.
     ThreadNamed(u32, u32, String),
-    /// A process has a new name, and whether because it executed a program.
+    /// A process has a new name. The flag tells whether it got that by executing a program.
     Named(u32, String, bool),
+    /// So many records were lost.
     Lost(u64),
 }
 
@@ -37,7 +38,8 @@ pub(crate) enum Event {
 /// it.
 pub(crate) const OTHER_NAMESPACE: u32 = 0;
 
-/// The number of a process that has ended, but whose last thread still runs in the kernel.
+/// The process id in the samples of a process that has ended, but whose last thread still runs in
+/// the kernel.
 pub(crate) const ENDED: u32 = u32::MAX;
 
 /// A sample of a thread.
@@ -47,18 +49,18 @@ pub(crate) struct Sample {
     pub(crate) in_kernel: bool,
     pub(crate) is_64_bit: bool,
     pub(crate) registers: Registers,
-    /// The number of the system call on aarch64, if the thread is in one.
+    /// On aarch64, the register of the system call's number, if the thread is in the kernel.
     pub(crate) number: Option<u64>,
     /// The register of the first argument, on `x86_64` in 64-bit programs. In a system call, and at
-    /// the first instruction of a function, it still has the argument.
+    /// the first instruction of a function, it still contains the argument.
     pub(crate) first_argument: Option<u64>,
     /// A copy of the user stack, from the stack pointer on.
     pub(crate) stack: Vec<u8>,
-    /// Return addresses that the kernel found, which follows frame pointers. Go calls the vDSO on
-    /// another stack, so the copy ends before Go's callers.
+    /// The return addresses that the kernel found by following frame pointers. Go calls the vDSO on
+    /// another stack, so the copy of the stack ends before Go's callers.
     pub(crate) callchain: Vec<u64>,
-    /// The program counter and the return addresses in the kernel, if the thread is there and this
-    /// program has the rights to see them.
+    /// The program counter and the return addresses in the kernel, if the thread is in the kernel
+    /// and this program has the privileges to see them.
     pub(crate) kernel_chain: Vec<u64>,
 }
 
@@ -69,7 +71,8 @@ impl Sample {
     }
 }
 
-/// The user's registers. A kernel thread has none, and a program counter of 0.
+/// The registers of the thread in user space. A kernel thread has none, so its program counter is 0
+/// here.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Registers {
     pub(crate) pc: u64,
@@ -79,7 +82,8 @@ pub(crate) struct Registers {
     pub(crate) lr: u64,
 }
 
-/// Returns the time of a record, and what it reports. The samples of `others` are left out.
+/// Returns the time of a record, and what it reports. Returns `None` for a sample of a process in
+/// `others`.
 pub(super) fn event(
     record: &perf_event::Record<'_>,
     others: &HashSet<u32>,
@@ -107,7 +111,7 @@ pub(super) fn event(
         Record::Lost(lost) => Event::Lost(lost.lost),
         _ => return None,
     };
-    // Other records than samples end with `struct sample_id`, whose last field is the time.
+    // Records other than samples end with `struct sample_id`, whose last field is the time.
     let bytes = record.to_contiguous();
     let time = bytes.last_chunk()?;
     Some((u64::from_ne_bytes(*time), event))
@@ -188,7 +192,7 @@ fn halves(chain: &[u64]) -> (Vec<u64>, Vec<u64>) {
         }
     }
     if !user.is_empty() {
-        // It is the program counter.
+        // The first address is the program counter.
         user.remove(0);
     }
     (kernel, user)

@@ -21,13 +21,13 @@ pub(crate) fn explain(error: &io::Error, plan: &Plan<'_>) -> Error {
         libc::EPERM | libc::EACCES => denied(plan),
         libc::ESRCH if !plan.pids.is_empty() => proc::no_process(plan.pids[0]),
         libc::ENOSPC if plan.is_exact() => {
-            "all breakpoints of the CPU are in use: end the debugger, or omit --exact".into()
+            "all breakpoints of the CPU are in use: end the debugger that uses them, or omit --exact".into()
         }
         libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT if plan.is_exact() => {
-            "this machine has no breakpoints that can count: omit --exact".into()
+            "this machine has no breakpoints that can count reads: omit --exact".into()
         }
         libc::ENOSYS | libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT => {
-            "this kernel has no perf_event_open(2), as in gVisor and similar sandboxes: run vdso-who outside".into()
+            "this kernel has no perf_event_open(2), as in gVisor and similar sandboxes: run vdso-who outside of the sandbox".into()
         }
         libc::EMFILE | libc::ENFILE => limited(),
         _ => format!("perf_event_open(2) failed: {error}"),
@@ -35,21 +35,21 @@ pub(crate) fn explain(error: &io::Error, plan: &Plan<'_>) -> Error {
     text.into()
 }
 
-/// Returns the error of a process at the limit of open files.
+/// Returns the error for having reached the limit on open files.
 pub(crate) fn limited() -> String {
     let mut limit = String::new();
     if let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NOFILE) {
         limit = format!(", which is {soft}");
     }
     let mut advice = "raise the hard limit (`ulimit -Hn`, limits.conf(5))".to_owned();
-    // Root has one event for each CPU already.
+    // Root already has only one event for each CPU.
     if !geteuid().is_root() {
         advice = format!(
-            "run it as root or with CAP_PERFMON, which need one file for each CPU and not one for each thread, or \
+            "run it as root or with CAP_PERFMON, so that it needs one file for each CPU, not one for each thread, or \
              {advice}"
         );
     }
-    format!("the limit of open files{limit}, is too low: {advice}")
+    format!("the limit on open files{limit}, is too low: {advice}")
 }
 
 /// Returns the value of kernel.perf_event_paranoid, if it can be read.
@@ -65,7 +65,8 @@ fn is_paranoid() -> String {
     }
 }
 
-/// Advises only changes that this machine does not have yet.
+/// Returns the error for a denied perf_event_open(2). Its advice contains only changes that have
+/// not been made on this machine yet.
 fn denied(plan: &Plan<'_>) -> String {
     let mut advice = String::from("run it as root or with CAP_PERFMON and CAP_SYS_PTRACE");
     let value = paranoid().unwrap_or(4);
@@ -86,7 +87,7 @@ fn denied(plan: &Plan<'_>) -> String {
 
 fn denied_by_filter() -> String {
     format!(
-        "perf_event_open(2) is denied, by a seccomp filter or because {}: run it outside of the container, or with \
+        "perf_event_open(2) is denied, by a seccomp filter or because {}: run vdso-who outside of the container, or with \
          `docker run --cap-add PERFMON`. If the filter still denies the call, add `--security-opt \
          seccomp=unconfined`. That removes the whole filter, so do it for the measurement only",
         is_paranoid()

@@ -288,7 +288,7 @@ fn too_low_a_limit_of_open_files_is_an_error_that_names_it() {
     };
     assert_eq!((status, &*out), (Some(2), ""), "{error}");
     assert!(
-        error.contains("limit of open files, which is 12"),
+        error.contains("limit on open files, which is 12"),
         "{error}"
     );
     let advises_root = error.contains("run it as root");
