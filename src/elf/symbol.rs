@@ -26,8 +26,11 @@ impl<'a> Symbol<'a> {
         self.version
     }
 
-    /// Returns `st_value`, an address relative to
-    /// [`Image::load_address`](super::Image::load_address).
+    /// Returns `st_value`, an address as the image was linked.
+    ///
+    /// The loaded segment begins at [`Image::load_address`](super::Image::load_address), so the
+    /// symbol is `value - load_address` bytes after the start of the segment (the subtraction
+    /// wraps).
     ///
     /// On arm, bit 0 is set for Thumb code. [`Vdso::symbols`](crate::vdso::Vdso::symbols) returns
     /// the address in memory.
