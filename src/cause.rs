@@ -8,7 +8,7 @@ use core::{fmt, str};
 use crate::arch::ARCH;
 use crate::choice::FallbackReason;
 use crate::process::kernel::read_file;
-use crate::read_cost::{ReadCost, read_cost};
+use crate::read_cost::{ReadCost, is_in_no_vdso, read_cost};
 use crate::routes::Route;
 use crate::sys::{calls, routes};
 use crate::types::ClockId;
@@ -211,18 +211,6 @@ impl Facts<'_> {
         }
         Cause::of_clock_source(self.architecture, self.current, self.available)
     }
-}
-
-/// Returns whether this clock is one that no kernel's vDSO reads.
-fn is_in_no_vdso(clock: ClockId) -> bool {
-    let clocks = [
-        ClockId::PROCESS_CPUTIME,
-        ClockId::THREAD_CPUTIME,
-        ClockId::REALTIME_ALARM,
-        ClockId::BOOTTIME_ALARM,
-    ];
-    // A clock of a file descriptor, or the CPU time of another process or thread.
-    clock.as_raw() < 0 || clocks.contains(&clock)
 }
 
 const CURRENT: &CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";

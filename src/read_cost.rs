@@ -26,7 +26,7 @@ pub enum ReadCost {
 ///
 /// The answer says what a read costs, and not which function reads the clock, because a vDSO
 /// function can enter the kernel itself, as it does if the kernel's clock source is hpet. For a
-/// CPU-time clock, which only the kernel can read, the answer is
+/// clock that no vDSO reads (a CPU-time clock, an alarm clock, the clock of a file) the answer is
 /// [`SystemCall`](ReadCost::SystemCall) without a measurement.
 ///
 /// The answer holds for the moment of the call. This is a timing test, which an interrupt or an
@@ -48,8 +48,7 @@ pub fn read_cost(clock: ClockId) -> ReadCost {
     if NATIVE.is_none() {
         return ReadCost::Unknown;
     }
-    let is_cpu_time = clock == ClockId::PROCESS_CPUTIME || clock.as_raw() < 0;
-    if is_cpu_time || !matches!(routes().clock_gettime, Route::Vdso { .. }) {
+    if is_in_no_vdso(clock) || !matches!(routes().clock_gettime, Route::Vdso { .. }) {
         return match syscall::clock_gettime(clock) {
             Ok(_) => ReadCost::SystemCall,
             Err(_) => ReadCost::Unknown,
@@ -64,6 +63,18 @@ pub fn read_cost(clock: ClockId) -> ReadCost {
         || calls::clock_gettime(clock).is_ok(),
         || syscall::clock_gettime(clock).is_ok(),
     )
+}
+
+/// Returns whether this clock is one that no kernel's vDSO reads.
+pub(crate) fn is_in_no_vdso(clock: ClockId) -> bool {
+    let clocks = [
+        ClockId::PROCESS_CPUTIME,
+        ClockId::THREAD_CPUTIME,
+        ClockId::REALTIME_ALARM,
+        ClockId::BOOTTIME_ALARM,
+    ];
+    // A clock of a file descriptor, or the CPU time of another process or thread.
+    clock.as_raw() < 0 || clocks.contains(&clock)
 }
 
 /// The number of tries. Three of them make 4 x 3 + 1 reads, each of which is at most one system

@@ -98,6 +98,7 @@ fn a_clock_that_only_the_kernel_answers_costs_a_system_call() {
     for clock in [
         ClockId::MONOTONIC,
         ClockId::PROCESS_CPUTIME,
+        ClockId::THREAD_CPUTIME,
         ClockId::thread_cpu(0),
     ] {
         let cost = vdso_time::read_cost(clock);

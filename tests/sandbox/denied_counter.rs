@@ -77,8 +77,11 @@ const TIMED: [Read; 2] = [
     || vdso_time::explain(ClockId::MONOTONIC_COARSE) != Cause::Refused,
 ];
 
-/// A measurement whose answer is known without one.
-const UNTIMED: Read = || vdso_time::read_cost(ClockId::PROCESS_CPUTIME) == ReadCost::SystemCall;
+/// Measurements whose answers are known without one.
+const UNTIMED: Read = || {
+    let clocks = [ClockId::PROCESS_CPUTIME, ClockId::THREAD_CPUTIME];
+    clocks.map(vdso_time::read_cost) == [ReadCost::SystemCall; 2]
+};
 
 /// Returns how a read of the counter ends in a state that makes it fatal or not, and how if the
 /// vDSO asks the kernel.
