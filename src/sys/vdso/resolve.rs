@@ -89,8 +89,11 @@ static HAS_VERSIONS: AtomicBool = AtomicBool::new(false);
 
 /// Finds the vDSO and its functions, as the first call of any function does.
 ///
-/// Call it before a thread enters a sandbox that kills the process for a system call of the first
-/// call: `rt_sigprocmask` or, without the feature `libc`, `prctl`, `openat`, `read` or `close`.
+/// Call it before any thread enters a sandbox that denies a system call of the first call, or kills
+/// the process for it: `rt_sigprocmask` or, without the feature `libc`, `prctl`, `openat`, `read`
+/// or `close`. The first call finds the functions for all threads and for the life of the process.
+/// So if a sandbox hides the vDSO from it, every thread makes system calls from then on, and a later
+/// `warm_up` changes nothing.
 pub fn warm_up() {
     // `TIME` is filled last.
     if !TIME.is_filled() {
