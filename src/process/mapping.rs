@@ -2,7 +2,6 @@
 
 use core::slice;
 
-use crate::choice::LocateError;
 use crate::elf::{Image, ParseError};
 
 /// The smallest page size of any architecture. A larger page is probed in pieces of this size.
@@ -22,18 +21,25 @@ const PAGE: usize = 4096;
 ///
 /// # Safety
 ///
-/// Every page that `probe` passes must be readable, and the image in it must not change during
-/// `'a`.
+/// These bytes must be readable, initialised and part of one allocation that `base` may read, and
+/// must not change during `'a`:
+///
+/// - from `base` to the end of its page, if `probe` passes this page;
+/// - if these begin an image, the first [`Image::extent`] bytes, if `probe` passes all their pages.
 #[inline]
-pub(super) unsafe fn image<'a>(
+pub(super) unsafe fn image<'a, E: From<ParseError>>(
     base: *const u8,
-    probe: impl Fn(usize) -> Result<(), LocateError>,
-) -> Result<Image<'a>, LocateError> {
+    probe: impl Fn(usize) -> Result<(), E>,
+) -> Result<Image<'a>, E> {
+    // The kernel's address is the start of a page. If a wrong one is not, the slice still ends with
+    // the page that was probed.
     let in_first_page = PAGE - base.addr() % PAGE;
     probe(base.addr() & !(PAGE - 1))?;
-    // SAFETY: `probe` passed the first page, and the slice ends with it. So it is readable and does
-    // not change, as the caller promises.
+    // SAFETY: `probe` passed the first page, and the slice ends with it. So the caller promises
+    // that these bytes can be a slice.
     let beginning = unsafe { slice::from_raw_parts(base, in_first_page) };
+    // An error may only mean that a table continues after this page. Otherwise `extent` or `parse`
+    // finds it again and returns it.
     if let Ok(image) = Image::parse_beginning(beginning) {
         return Ok(image);
     }
@@ -44,8 +50,9 @@ pub(super) unsafe fn image<'a>(
         probe(page)?;
     }
     let size = size.max(in_first_page); // the program headers may lie after the segment
-    // SAFETY: `probe` passed every page up to the end of the slice, at most 1 MiB on
-    // (`Image::extent`). So it is readable and does not change, as the caller promises.
+    // SAFETY: `probe` passed every page up to the end of the slice, which is that of the image or
+    // of the first page. So the caller promises that these bytes can be a slice. It has at most
+    // 1 MiB (`Image::extent`).
     let whole = unsafe { slice::from_raw_parts(base, size) };
     Ok(Image::parse(whole)?)
 }

@@ -80,12 +80,10 @@ impl<'a> Vdso<'a> {
     /// During `'a` the bytes must not be written or unmapped, neither by this process nor, in
     /// shared memory, by another one.
     pub unsafe fn from_ptr(base: *const u8) -> Result<Self, ParseError> {
-        // SAFETY: the caller promises that the bytes are readable and do not change.
-        match unsafe { mapping::image(base, |_| Ok(())) } {
-            Ok(image) => Ok(Self { image }),
-            Err(LocateError::Malformed(error)) => Err(error),
-            Err(_) => Err(ParseError::Truncated), // no page is unreadable
-        }
+        // SAFETY: `image` reads the first page and, if it begins an image, `extent` bytes. The
+        // caller promises that both can be read and do not change.
+        let image = unsafe { mapping::image(base, |_| Ok(())) };
+        image.map(|image| Self { image })
     }
 
     /// Returns the address of the image's first byte.
