@@ -8,7 +8,9 @@ use libc::__errno_location as location;
 /// Calls `call`, and restores this thread's `errno`. Returns the result, and the value that `call`
 /// left in `errno`.
 pub(crate) fn preserved<T>(call: impl FnOnce() -> T) -> (T, i32) {
-    // SAFETY: libc's function has no precondition.
+    // SAFETY: this thread has thread-local storage, which contains its `errno`. libc sets the
+    // storage up before it runs any code of the program, except an IFUNC resolver of a static
+    // program, in which docs/NO_LIBC.md excludes this call.
     let errno = unsafe { location() };
     // SAFETY: this thread's `errno` lives as long as the thread.
     let before = unsafe { errno.read() };

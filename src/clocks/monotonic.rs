@@ -173,8 +173,8 @@ impl<C: MonotonicClock> Instant<C> {
 impl<C> Instant<C> {
     /// The clock's zero. The other argument of a method or operator determines the clock.
     ///
-    /// The zero of `CLOCK_MONOTONIC` is the system's boot. Where std's clocks answer, it is the
-    /// first read in the process.
+    /// The zero of `CLOCK_MONOTONIC` is the system's boot, or another point in a time namespace.
+    /// Where std's clocks answer, it is the first read in the process.
     ///
     /// # Examples
     ///
@@ -265,9 +265,9 @@ impl<C> Sub for Instant<C> {
 
 /// A clock that never goes back: its times are [`Instant`]s.
 ///
-/// No read returns an earlier time than a read that happened before it, even in another thread. A
-/// clock whose name contains `Unordered`, as in vdso-time-counter, promises this only within a
-/// thread.
+/// No read returns an earlier time than a read that happened before it, even in another thread.
+/// `ThreadCpuTime`, and a clock whose name contains `Unordered`, as in vdso-time-counter, promise
+/// this only within a thread.
 ///
 /// The kernel's clocks of this kind are [`Monotonic`], [`MonotonicCoarse`](crate::MonotonicCoarse)
 /// and, on Linux, `MonotonicRaw`, `Boottime`, `ProcessCpuTime` and `ThreadCpuTime`. They have the

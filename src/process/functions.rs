@@ -15,6 +15,10 @@ use crate::types::{ClockId, Timespec, Timeval};
 /// must be aligned and valid for writes, and the function writes nothing else. It returns 0 or a
 /// negated error number; on powerpc64, the error number is positive. `EINVAL` means that the clock
 /// does not exist. After any other error, ask the kernel ([`syscall`](crate::syscall)).
+///
+/// This crate derives the signature from the name of the symbol, and cannot check it. In an image
+/// that is not the kernel's ([`Vdso::from_ptr`](super::vdso::Vdso::from_ptr)), the caller of the
+/// function vouches that the signature is right.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum VdsoFn {
@@ -74,8 +78,7 @@ impl Functions {
 }
 
 impl VdsoFn {
-    /// Returns the pointer to the code of a symbol. A caller of the pointer promises that the code
-    /// has the signature that the table names.
+    /// Returns the pointer to the code of a symbol, with the signature that the table names.
     #[allow(
         clippy::missing_transmute_annotations,
         reason = "each variant states its type"

@@ -148,15 +148,18 @@ fn find_symbols() -> [Result<Code, FallbackReason>; 5] {
     let base = vdso.base().expose_provenance();
     if let Some((name, version)) = ABI.kernel_entry {
         if let Some(value) = image.value_of(name, Some(version)) {
-            // SAFETY: the table names the symbol that enters the kernel, and `value_of` found it
-            // in the vDSO, which stays mapped (`Vdso::locate`).
+            // SAFETY: `is_called` found that the image is for this architecture, whose table names
+            // the symbol that enters the kernel, and `value_of` found that symbol in the image. The
+            // image stays mapped (`Vdso::locate`).
             unsafe { native::set_kernel_entry(image.address(value, base)) };
         }
     }
     HAS_VERSIONS.store(image.has_versions(), Ordering::Relaxed);
     decide(&ABI, image, base).map(|outcome| {
-        // SAFETY: `decide` found the symbol in the vDSO, which stays mapped (`Vdso::locate`). The
-        // table says that it has this shape, which vdso(7) documents.
+        // SAFETY: `is_called` found that the image is for this architecture, and `decide` found the
+        // symbol in it. The image stays mapped (`Vdso::locate`). The table states, from the files of
+        // the kernel that it cites, that a symbol with this name and version has this shape, accepts
+        // null and writes only through its arguments.
         outcome.map(|choice| unsafe { Code::new(choice) })
     })
 }

@@ -196,7 +196,8 @@ const fn address_of<F: FnPtr>(function: F) -> *mut () {
 }
 
 const fn byte_of(reason: Option<FallbackReason>) -> u8 {
-    // SAFETY: the value is one byte, which is its tag and so is initialised.
+    // SAFETY: `transmute` compiles only if the value is one byte. There is more than one value, so
+    // this byte distinguishes them and is always initialised.
     unsafe { mem::transmute(reason) }
 }
 
