@@ -16,7 +16,7 @@ pub(super) fn count_sysv(hash: Bytes<'_>, machine: u16) -> Option<usize> {
     const EM_ALPHA: u16 = 0x9026;
     let is_wide = hash.class() == 2 && matches!(machine, EM_S390 | EM_ALPHA);
     let size = if is_wide { 8 } else { 4 };
-    let header = hash.first(2, size)?;
+    let header = hash.head_of(2, size)?;
     let nbucket = if is_wide {
         header.offset(at(0))
     } else {
@@ -28,7 +28,7 @@ pub(super) fn count_sysv(hash: Bytes<'_>, machine: u16) -> Option<usize> {
         header.word(at(4))
     };
     let words = nbucket.checked_add(nchain)?.checked_add(2)?;
-    hash.first(words, size)?;
+    hash.head_of(words, size)?;
     Some(nchain)
 }
 
@@ -42,15 +42,17 @@ pub(super) fn count_gnu(hash: Bytes<'_>) -> Option<usize> {
     let nbuckets = header.word(at(0));
     let symoffset = header.word(at(4));
     let bloom_size = header.word(at(8));
-    let buckets = hash.tail(16)?.after(bloom_size, hash.of(ADDR_SIZE))?;
-    let starts = buckets.first(nbuckets, 4)?.table(4);
+    let buckets = hash.tail(16)?.tail_of(bloom_size, hash.of(ADDR_SIZE))?;
+    let starts = buckets.head_of(nbuckets, 4)?.structures(4);
     let last = starts.map(|bucket| bucket.word(at(0))).max().unwrap_or(0);
     if last < symoffset {
         return Some(symoffset); // every bucket is empty
     }
-    let chains = buckets.after(nbuckets, 4)?;
-    let chain = chains.after(last.wrapping_sub(symoffset), 4)?;
+    let chains = buckets.tail_of(nbuckets, 4)?;
+    let chain = chains.tail_of(last.wrapping_sub(symoffset), 4)?;
     // The lowest bit of a hash marks the end of its chain.
-    let more = chain.table(4).position(|hash| hash.word(at(0)) & 1 != 0)?;
+    let more = chain
+        .structures(4)
+        .position(|hash| hash.word(at(0)) & 1 != 0)?;
     last.checked_add(more)?.checked_add(1)
 }

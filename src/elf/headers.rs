@@ -7,7 +7,8 @@ use super::layout::{
     Bytes, D_TAG, DYN_SIZE, E_PHENTSIZE, E_PHNUM, E_PHOFF, EHDR_SIZE, P_OFFSET, P_TYPE, PHDR_SIZE,
 };
 
-/// The program headers must lie in the image's first page, even with the smallest pages.
+/// The program headers must lie in the image's first page, even with the smallest pages. A first
+/// call tries a page of this size (`process::mapping`).
 const HEAD: usize = 4096;
 /// The maximum size of an image. The largest vDSO known has 0.1 MiB.
 const LARGEST: usize = 1 << 20;
@@ -16,7 +17,18 @@ const LARGEST: usize = 1 << 20;
 const PT_LOAD: usize = 1;
 const PT_DYNAMIC: usize = 2;
 
-/// The loaded segment: its offset in the image, its size, and the address of its first byte.
+/// The loaded segment. A byte of it has three numbers, and `p_vaddr`, `st_value` and the addresses
+/// in the dynamic section are addresses as linked:
+///
+/// ```text
+///                      image begins   segment begins   both end
+/// offset in the image  0              start            image_size()
+/// address as linked    origin()       vaddr            vaddr + size
+/// address in memory    base           base + start     base + image_size()
+/// ```
+///
+/// `start + size` is at most [`LARGEST`], so only addresses wrap. Offsets are added with
+/// `wrapping_add` as well, because the lint against overflow accepts no other addition.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) start: usize,
@@ -39,7 +51,7 @@ impl Load {
     /// address lies outside of the segment, or is 0, which means that the image does not have the
     /// table.
     #[inline]
-    pub(super) fn table(self, image: Bytes<'_>, address: u64) -> Option<Bytes<'_>> {
+    pub(super) fn bytes_at(self, image: Bytes<'_>, address: u64) -> Option<Bytes<'_>> {
         if address == 0 || !self.contains(address) {
             return None;
         }
@@ -47,9 +59,8 @@ impl Load {
         image.tail(self.start.wrapping_add(inside))
     }
 
-    /// Returns the offset at which the segment ends. The image ends there as well, so this is its
-    /// size.
-    pub(super) fn end(self) -> usize {
+    /// Returns the offset at which the segment ends. The image ends there as well.
+    pub(super) fn image_size(self) -> usize {
         self.start.wrapping_add(self.size)
     }
 
@@ -71,7 +82,7 @@ impl ProgramHeaders {
     /// the first page.
     #[inline]
     pub(super) fn read(bytes: Bytes<'_>) -> Result<Self, ParseError> {
-        let headers = table(bytes).ok_or(ParseError::ProgramHeaders)?;
+        let headers = program_headers(bytes).ok_or(ParseError::ProgramHeaders)?;
         let mut is_dynamic = headers.clone();
         let Some(dynamic) = is_dynamic.find(|header| header.word(P_TYPE) == PT_DYNAMIC) else {
             return Err(ParseError::NoDynamicSegment);
@@ -104,7 +115,7 @@ impl ProgramHeaders {
 
 /// Returns the program headers, or `None` if they are too small or lie outside of the first page.
 #[inline]
-fn table(bytes: Bytes<'_>) -> Option<impl Iterator<Item = Bytes<'_>> + Clone> {
+fn program_headers(bytes: Bytes<'_>) -> Option<impl Iterator<Item = Bytes<'_>> + Clone> {
     let header = bytes.head(bytes.of(EHDR_SIZE))?;
     let start = header.offset(E_PHOFF);
     let count = header.half(E_PHNUM).into();
@@ -113,8 +124,8 @@ fn table(bytes: Bytes<'_>) -> Option<impl Iterator<Item = Bytes<'_>> + Clone> {
         return None;
     }
     let page = bytes.head(HEAD).unwrap_or(bytes);
-    let headers = page.tail(start)?.first(count, size)?;
-    Some(headers.table(size))
+    let headers = page.tail(start)?.head_of(count, size)?;
+    Some(headers.structures(size))
 }
 
 /// Returns a range of offsets in the file. An offset that does not fit in a `usize`, and an end
@@ -147,7 +158,7 @@ impl Dynamic {
     #[inline]
     pub(super) fn read(section: Bytes<'_>) -> Self {
         let mut dynamic = Self::default();
-        for entry in section.table(section.of(DYN_SIZE)) {
+        for entry in section.structures(section.of(DYN_SIZE)) {
             let [tag, value] = entry.addrs(D_TAG);
             match tag {
                 0 => break, // DT_NULL

@@ -77,7 +77,7 @@ impl<'a> Image<'a> {
     /// [`ParseError`], if the headers are malformed.
     pub fn extent(head: &[u8]) -> Result<usize, ParseError> {
         let headers = ProgramHeaders::read(Bytes::of_image(head)?)?;
-        Ok(headers.load.end())
+        Ok(headers.load.image_size())
     }
 
     /// Parses an image that begins with these bytes, which need not be all of it. Fails if a table
@@ -87,32 +87,34 @@ impl<'a> Image<'a> {
         let bytes = Bytes::of_image(bytes)?;
         let ProgramHeaders { load, dynamic } = ProgramHeaders::read(bytes)?;
         // The part of the image that these bytes contain.
-        let known = bytes.head(load.end()).unwrap_or(bytes);
+        let known = bytes.head(load.image_size()).unwrap_or(bytes);
         let section = known.raw.get(dynamic);
         let section = section.ok_or(ParseError::NoDynamicSegment)?;
         let dynamic = Dynamic::read(known.with(section));
 
-        let strings = load.table(known, dynamic.strtab);
+        let strings = load.bytes_at(known, dynamic.strtab);
         let strings = strings.ok_or(ParseError::StringTable)?;
-        if dynamic.strsz == 0 && known.raw.len() < load.end() {
+        if dynamic.strsz == 0 && known.raw.len() < load.image_size() {
             return Err(ParseError::Truncated); // the string table extends to the end
         }
         let strtab = string_table(strings.raw, dynamic.strsz).ok_or(ParseError::StringTable)?;
 
-        let symbols = load.table(known, dynamic.symtab);
+        let symbols = load.bytes_at(known, dynamic.symtab);
         let symbols = symbols.ok_or(ParseError::SymbolTable)?;
         let size = symbols.of(SYM_SIZE);
         if dynamic.syment != 0 && dynamic.syment != size as u64 {
             return Err(ParseError::SymbolTable);
         }
         let count = symbol_count(known, load, &dynamic, symbols, strings)?;
-        let symtab = symbols.first(count, size).ok_or(ParseError::SymbolTable)?;
+        let symtab = symbols
+            .head_of(count, size)
+            .ok_or(ParseError::SymbolTable)?;
 
         let mut versions = None;
         if dynamic.versym != 0 && dynamic.verdef != 0 {
-            let versym = load.table(known, dynamic.versym);
-            let versym = versym.and_then(|versym| versym.first(count, 2));
-            let verdef = load.table(known, dynamic.verdef);
+            let versym = load.bytes_at(known, dynamic.versym);
+            let versym = versym.and_then(|versym| versym.head_of(count, 2));
+            let verdef = load.bytes_at(known, dynamic.verdef);
             versions = Some(Versions::new(
                 versym.ok_or(ParseError::Versions)?,
                 verdef.ok_or(ParseError::Versions)?,
@@ -209,7 +211,7 @@ impl<'a> Image<'a> {
     #[inline]
     fn entries(&self) -> impl Iterator<Item = Bytes<'a>> + Clone + use<'a> {
         let symtab = self.bytes.with(self.symtab);
-        symtab.table(symtab.of(SYM_SIZE))
+        symtab.structures(symtab.of(SYM_SIZE))
     }
 
     /// Returns whether a symbol can be called: whether it is code in the image, and visible to
@@ -280,7 +282,7 @@ impl<'a> Image<'a> {
 
     /// Returns the size of the image in bytes.
     pub(crate) fn size(&self) -> usize {
-        self.load.end()
+        self.load.image_size()
     }
 
     /// Returns the address of the image's first byte.
@@ -390,13 +392,13 @@ fn symbol_count(
 ) -> Result<usize, ParseError> {
     let mut count = None;
     if dynamic.hash != 0 {
-        let table = load.table(known, dynamic.hash);
+        let table = load.bytes_at(known, dynamic.hash);
         count = table.and_then(|table| hash::count_sysv(table, known.half(E_MACHINE)));
         if count.is_none() {
             return Err(ParseError::SysvHash);
         }
     } else if dynamic.gnu_hash != 0 {
-        let table = load.table(known, dynamic.gnu_hash);
+        let table = load.bytes_at(known, dynamic.gnu_hash);
         count = table.and_then(hash::count_gnu);
         if count.is_none() {
             return Err(ParseError::GnuHash);
@@ -406,7 +408,7 @@ fn symbol_count(
     let room = symbols.raw.len().checked_div(size).unwrap_or(0);
     match count {
         Some(count) if count <= room => Ok(count),
-        _ if known.raw.len() < load.end() => Err(ParseError::Truncated),
+        _ if known.raw.len() < load.image_size() => Err(ParseError::Truncated),
         Some(_) => Ok(room),
         None => {
             let between = symbols.raw.len().saturating_sub(strings.raw.len());

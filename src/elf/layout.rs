@@ -138,18 +138,18 @@ impl<'a> Bytes<'a> {
 
     /// Returns the first `count` structures of `size` bytes.
     #[inline]
-    pub(super) fn first(self, count: usize, size: usize) -> Option<Self> {
+    pub(super) fn head_of(self, count: usize, size: usize) -> Option<Self> {
         self.head(count.checked_mul(size)?)
     }
 
     /// Returns the bytes after the first `count` structures of `size` bytes.
     #[inline]
-    pub(super) fn after(self, count: usize, size: usize) -> Option<Self> {
+    pub(super) fn tail_of(self, count: usize, size: usize) -> Option<Self> {
         self.tail(count.checked_mul(size)?)
     }
 
     /// Returns the structures of `size` bytes, one after another. If `size` is 0, there are none.
-    pub(super) fn table(self, size: usize) -> impl Iterator<Item = Self> + Clone + use<'a> {
+    pub(super) fn structures(self, size: usize) -> impl Iterator<Item = Self> + Clone + use<'a> {
         let mut rest = self.raw;
         core::iter::from_fn(move || {
             if size == 0 {

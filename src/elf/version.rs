@@ -40,7 +40,7 @@ impl<'a> Versions<'a> {
     /// symbol table.
     #[inline]
     pub(super) fn name_of(self, image: Bytes<'a>, symbol: usize) -> Option<usize> {
-        let index = image.with(self.versym).after(symbol, 2)?.half(at(0));
+        let index = image.with(self.versym).tail_of(symbol, 2)?.half(at(0));
         self.find(image.with(self.verdef), index.into()).ok()?
     }
 
