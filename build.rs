@@ -23,7 +23,7 @@ fn main() {
     let is_linux =
         ["linux", "android"].contains(&cfg("TARGET_OS").as_str()) && !has("CFG_VDSO_TIME_OTHER_OS");
     // On big-endian powerpc64, a function pointer is the address of a function descriptor, and the
-    // vDSO has no descriptors.
+    // vDSO has no descriptors (`can_call` of src/choice.rs).
     let has_descriptors = arch == "powerpc64" && cfg("TARGET_ENDIAN") == "big";
     let is_listed = TARGETS
         .iter()

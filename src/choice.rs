@@ -18,11 +18,13 @@ pub(crate) struct Choice {
 /// The symbol that answers a function, or why none does.
 pub(crate) type Outcome = Result<Choice, FallbackReason>;
 
-/// Returns whether programs for this architecture call the functions of an image.
+/// Returns whether a program for this architecture can call the functions of an image: whether the
+/// image has the architecture's machine and class, and function pointers are addresses of code.
 ///
 /// A function pointer of big-endian powerpc64 is the address of a descriptor (ELFv1). The vDSO has
-/// no descriptors, so such programs call libc, which knows how to call the vDSO.
-pub(crate) fn is_called(abi: &Abi, image: &Image<'_>) -> bool {
+/// no descriptors, so such programs call libc, which knows how to call the vDSO. `build.rs` makes
+/// this decision for the build's own architecture.
+pub(crate) fn can_call(abi: &Abi, image: &Image<'_>) -> bool {
     const EM_PPC64: u16 = 21;
     const ELFDATA2MSB: u8 = 2;
     let has_descriptors = abi.machine == EM_PPC64 && ELFDATA == ELFDATA2MSB;
@@ -43,7 +45,8 @@ pub(crate) fn decide(abi: &'static Abi, image: &Image<'_>, base: usize) -> [Outc
     ]
 }
 
-/// Finds the first candidate that an image has and that may be called.
+/// Finds the first candidate that an image has and that may be called. If candidates were excluded,
+/// the error is the reason of the last one.
 #[inline]
 fn choose(entry: &'static Entry, version: &str, image: &Image<'_>, base: usize) -> Outcome {
     let mut reason = FallbackReason::NoSymbol;
@@ -114,6 +117,7 @@ impl FallbackReason {
 }
 
 /// Why this process has no usable vDSO.
+// It is here and not in `process`, because it is public on every target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LocateError {

@@ -5,7 +5,7 @@
 use core::fmt;
 
 use crate::arch::{ALL, Abi, Entry};
-use crate::choice::{Choice, FallbackReason, Outcome, decide, is_called};
+use crate::choice::{Choice, FallbackReason, Outcome, can_call, decide};
 use crate::elf::Image;
 
 /// The code that answers a function: the vDSO, a system call, libc or std.
@@ -88,7 +88,7 @@ impl Routes {
     /// ```
     #[must_use]
     pub fn of_image(image: &Image<'_>) -> Option<Self> {
-        let abi = ALL.iter().find(|abi| is_called(abi, image))?;
+        let abi = ALL.iter().find(|abi| can_call(abi, image))?;
         // The address at which the image would lie if the symbols' values were their addresses.
         let base = image.origin() as usize;
         let outcomes = decide(abi, image, base);

@@ -5,7 +5,7 @@ use core::mem;
 use core::ptr::{self, NonNull};
 
 use crate::arch::{NATIVE, Shape};
-use crate::choice::{Choice, decide, is_called};
+use crate::choice::{Choice, can_call, decide};
 use crate::elf::Image;
 use crate::types::{ClockId, Timespec, Timeval};
 
@@ -61,7 +61,7 @@ impl Functions {
         let Some(abi) = NATIVE else {
             return Self::default();
         };
-        if !is_called(abi, image) {
+        if !can_call(abi, image) {
             return Self::default();
         }
         let outcomes = decide(abi, image, image.base().expose_provenance());

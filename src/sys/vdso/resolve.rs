@@ -10,7 +10,7 @@ use super::slot::{ClockFn, Code, FnPtr, GetcpuFn, GettimeofdayFn, Slot, TimeFn};
 use super::{syscall, time32};
 use crate::arch::native::{self, ABI};
 use crate::arch::{Entry, Shape};
-use crate::choice::{FallbackReason, decide, is_called};
+use crate::choice::{FallbackReason, can_call, decide};
 use crate::errno::Errno;
 use crate::process::vdso::Vdso;
 use crate::routes::Routes;
@@ -142,13 +142,13 @@ fn find_symbols() -> [Result<Code, FallbackReason>; 5] {
         Err(error) => return [Err(FallbackReason::of(error)); 5],
     };
     let image = &vdso.image;
-    if !is_called(&ABI, image) {
+    if !can_call(&ABI, image) {
         return [Err(FallbackReason::ForeignImage); 5];
     }
     let base = vdso.base().expose_provenance();
     if let Some((name, version)) = ABI.kernel_entry {
         if let Some(value) = image.value_of(name, Some(version)) {
-            // SAFETY: `is_called` found that the image is for this architecture, whose table names
+            // SAFETY: `can_call` found that the image is for this architecture, whose table names
             // the symbol that enters the kernel, and `value_of` found that symbol in the image. The
             // image stays mapped (`Vdso::locate`).
             unsafe { native::set_kernel_entry(image.address(value, base)) };
@@ -156,10 +156,10 @@ fn find_symbols() -> [Result<Code, FallbackReason>; 5] {
     }
     HAS_VERSIONS.store(image.has_versions(), Ordering::Relaxed);
     decide(&ABI, image, base).map(|outcome| {
-        // SAFETY: `is_called` found that the image is for this architecture, and `decide` found the
-        // symbol in it. The image stays mapped (`Vdso::locate`). The table states, from the files of
-        // the kernel that it cites, that a symbol with this name and version has this shape, accepts
-        // null and writes only through its arguments.
+        // SAFETY: `can_call` found that the image is for this architecture, and `decide` found the
+        // symbol in it. The image stays mapped (`Vdso::locate`). The table cites the files of the
+        // kernel, from which it states that a symbol with this name and version has this shape,
+        // accepts null and writes only through its arguments.
         outcome.map(|choice| unsafe { Code::new(choice) })
     })
 }
