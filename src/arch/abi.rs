@@ -1,10 +1,5 @@
 //! The types of the architectures' tables.
 
-/// `EI_CLASS` of a 32-bit image.
-pub(crate) const ELFCLASS32: u8 = 1;
-/// `EI_CLASS` of a 64-bit image.
-pub(crate) const ELFCLASS64: u8 = 2;
-
 /// The differences between the architectures.
 #[derive(Debug)]
 pub struct Abi {

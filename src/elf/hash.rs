@@ -5,7 +5,7 @@
 //! Kernels differ: arm has only `DT_HASH`, arm64 since Linux 6.11 usually has only `DT_GNU_HASH`,
 //! and x86 has both.
 
-use super::layout::{ADDR_SIZE, Bytes, at};
+use super::layout::{ADDR_SIZE, Bytes, ELFCLASS64, at};
 
 /// Returns the number of symbols, which is the second word of `DT_HASH`, or `None` if the table
 /// ends outside of the image.
@@ -14,7 +14,7 @@ pub(super) fn count_sysv(hash: Bytes<'_>, machine: u16) -> Option<usize> {
     // Alpha and 64-bit S/390 have words of 8 bytes (their psABIs).
     const EM_S390: u16 = 22;
     const EM_ALPHA: u16 = 0x9026;
-    let is_wide = hash.class() == 2 && matches!(machine, EM_S390 | EM_ALPHA);
+    let is_wide = hash.class() == ELFCLASS64 && matches!(machine, EM_S390 | EM_ALPHA);
     let size = if is_wide { 8 } else { 4 };
     let header = hash.head_of(2, size)?;
     let nbucket = if is_wide {

@@ -6,8 +6,10 @@ use super::error::ParseError;
 /// `EI_DATA` of an image whose numbers have this process's byte order: `ELFDATA2LSB` or
 /// `ELFDATA2MSB`.
 pub(crate) const ELFDATA: u8 = if cfg!(target_endian = "big") { 2 } else { 1 };
-const ELFCLASS32: u8 = 1;
-const ELFCLASS64: u8 = 2;
+/// `EI_CLASS` of a 32-bit image.
+pub(crate) const ELFCLASS32: u8 = 1;
+/// `EI_CLASS` of a 64-bit image.
+pub(crate) const ELFCLASS64: u8 = 2;
 
 /// The offset of a field in its structure, or a size, in `ELFCLASS32` and in `ELFCLASS64`.
 #[derive(Clone, Copy)]

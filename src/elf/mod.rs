@@ -41,5 +41,5 @@ mod version;
 
 pub use error::ParseError;
 pub use image::Image;
-pub(crate) use layout::ELFDATA;
+pub(crate) use layout::{ELFCLASS32, ELFCLASS64, ELFDATA};
 pub use symbol::Symbol;

@@ -5,7 +5,8 @@
 //! - Numbers: include/uapi/asm-generic/unistd.h.
 
 use crate::arch::abi::Shape::{Getcpu, Time64, Timespec64, Timeval64};
-use crate::arch::abi::{Abi, Discovery, ELFCLASS64, call, entry, symbol};
+use crate::arch::abi::{Abi, Discovery, call, entry, symbol};
+use crate::elf::ELFCLASS64;
 
 pub(crate) static ABI: Abi = Abi {
     name: "aarch64",

@@ -8,9 +8,8 @@
 //! - Numbers: arch/arm/tools/syscall.tbl. Linux 5.1 added 403 and 406. The EABI has no time(2).
 
 use crate::arch::abi::Shape::{Getcpu, Timespec32, Timespec64, Timeval32};
-use crate::arch::abi::{
-    Abi, Candidate, Discovery, ELFCLASS32, Quirk, Shape, call, entry, entry32, symbol,
-};
+use crate::arch::abi::{Abi, Candidate, Discovery, Quirk, Shape, call, entry, entry32, symbol};
+use crate::elf::ELFCLASS32;
 
 pub(crate) static ABI: Abi = Abi {
     name: "arm",

@@ -9,7 +9,8 @@
 //! - Numbers: arch/powerpc/kernel/syscalls/syscall.tbl.
 
 use crate::arch::abi::Shape::{Getcpu, Time64, Timespec64, Timeval64};
-use crate::arch::abi::{Abi, Discovery, ELFCLASS64, call, entry, symbol};
+use crate::arch::abi::{Abi, Discovery, call, entry, symbol};
+use crate::elf::ELFCLASS64;
 
 pub(crate) static ABI: Abi = Abi {
     name: "powerpc64",

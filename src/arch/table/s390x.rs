@@ -5,7 +5,8 @@
 //! - Numbers: arch/s390/kernel/syscalls/syscall.tbl.
 
 use crate::arch::abi::Shape::{Getcpu, Timespec64, Timeval64};
-use crate::arch::abi::{Abi, Discovery, ELFCLASS64, call, entry, symbol};
+use crate::arch::abi::{Abi, Discovery, call, entry, symbol};
+use crate::elf::ELFCLASS64;
 
 pub(crate) static ABI: Abi = Abi {
     name: "s390x",

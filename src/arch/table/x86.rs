@@ -7,9 +7,8 @@
 //! - Numbers: arch/x86/entry/syscalls/syscall_32.tbl. Linux 5.1 added 403 and 406.
 
 use crate::arch::abi::Shape::{Getcpu, Timespec32, Timespec64, Timeval32};
-use crate::arch::abi::{
-    Abi, Candidate, Discovery, ELFCLASS32, Quirk, call, entry, entry32, symbol,
-};
+use crate::arch::abi::{Abi, Candidate, Discovery, Quirk, call, entry, entry32, symbol};
+use crate::elf::ELFCLASS32;
 
 pub(crate) static ABI: Abi = Abi {
     name: "x86",

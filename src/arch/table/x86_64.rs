@@ -4,7 +4,8 @@
 //! - Numbers: arch/x86/entry/syscalls/syscall_64.tbl.
 
 use crate::arch::abi::Shape::{Getcpu, Time64, Timespec64, Timeval64};
-use crate::arch::abi::{Abi, Discovery, ELFCLASS64, Quirk, call, entry, symbol};
+use crate::arch::abi::{Abi, Discovery, Quirk, call, entry, symbol};
+use crate::elf::ELFCLASS64;
 
 pub(crate) static ABI: Abi = Abi {
     name: "x86_64",
