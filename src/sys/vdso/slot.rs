@@ -64,8 +64,20 @@ signatures! {
     GetcpuFn: Getcpu = fn(&mut u32, &mut u32, Option<&mut ()>) -> i32;
 }
 
-/// The function pointer of a call. It is one of four: the vDSO's function, the resolver, the
-/// adapter or the fallback.
+/// The function pointer of a call. It is one of four, and [`Slot::outcome`] reads from the address
+/// which one:
+///
+/// ```text
+/// resolver -> the vDSO's function, the adapter or the fallback
+/// fallback -> the vDSO's function or the adapter
+/// ```
+///
+/// Only a thread that resolves at the same time as another one replaces a fallback. Nothing returns
+/// to the resolver, so no later call looks for the vDSO again after a first call that found none.
+///
+/// A slot stores the resolver, the adapter and the fallback, because Rust does not promise that a
+/// function has only one address. So every comparison is with an address that this slot was created
+/// with.
 pub(crate) struct Slot<F> {
     /// The address of the function.
     address: AtomicPtr<()>,
