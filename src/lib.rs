@@ -170,7 +170,7 @@ pub mod __private {
 
     #[cfg(vdso_time_linux)]
     pub use crate::{
-        arch::native::checked as syscall, process::auxv::value as auxval,
-        process::kernel::read_file, read_cost::compare,
+        arch::native::checked, process::auxv::value as auxval, process::kernel::read_file,
+        read_cost::compare,
     };
 }

@@ -174,8 +174,8 @@ impl fmt::Display for Route {
 impl fmt::Display for Routes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (function, route)) in self.functions().enumerate() {
-            let end = if index == 0 { "" } else { "\n" };
-            write!(f, "{end}{function:<14} {route}")?;
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{function:<14} {route}")?;
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use test_support::nix::sys::signal::{SaFlags, Signal, raise};
 use test_support::nix::unistd::{getppid, gettid};
 use test_support::{FUNCTIONS, PATHS, Path, child, filter, not_run_here, oracle, signals};
-use vdso_time::__private::{NATIVE, syscall};
+use vdso_time::__private::{NATIVE, checked};
 use vdso_time::ClockId;
 use vdso_time::vdso::Vdso;
 
@@ -185,7 +185,7 @@ extern "C" fn signal_this_thread() {
         0,
     ];
     // SAFETY: the signal has a handler, and the call reads and writes no memory.
-    let sent = unsafe { syscall(libc::SYS_tgkill as u32, args) };
+    let sent = unsafe { checked(libc::SYS_tgkill as u32, args) };
     assert!(sent.is_ok(), "{sent:?}");
 }
 

@@ -29,7 +29,7 @@ pub fn time() -> i64 {
 #[inline]
 pub fn try_time() -> Result<i64, Errno> {
     match time() {
-        -4095..=-1 => ask_kernel(syscall::try_time),
+        -4095..=-1 => cold(syscall::try_time),
         seconds => Ok(seconds),
     }
 }
@@ -43,7 +43,7 @@ pub fn try_time() -> Result<i64, Errno> {
 pub fn gettimeofday() -> Result<Timeval, Errno> {
     let mut time = Timeval::default();
     if GETTIMEOFDAY.get()(&mut time, None) != 0 {
-        ask_kernel(|| syscall::gettimeofday().map(|now| time = now))?;
+        cold(|| syscall::gettimeofday().map(|now| time = now))?;
     }
     Ok(time)
 }
@@ -118,13 +118,14 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 /// # Errors
 ///
 /// The error that a sandbox returns, if the vDSO has no getcpu that works without the system call:
-/// on arm, aarch64 and riscv64, on i386 before Linux 6.3, and in the images of QEMU and gVisor.
+/// on arm, aarch64 and riscv64, before Linux 6.3 on i386, before 4.8 on s390x, before 3.14 on
+/// x86_64, and in the images of QEMU and gVisor.
 #[inline]
 pub fn getcpu() -> Result<Cpu, Errno> {
     let mut cpu = 0;
     let mut node = 0;
     if GETCPU.get()(&mut cpu, &mut node, None) != 0 {
-        ask_kernel(|| syscall::getcpu().map(|here| (cpu, node) = (here.cpu, here.node)))?;
+        cold(|| syscall::getcpu().map(|here| (cpu, node) = (here.cpu, here.node)))?;
     }
     Ok(Cpu { cpu, node })
 }
@@ -132,13 +133,14 @@ pub fn getcpu() -> Result<Cpu, Errno> {
 // The variables for the answer are initialised, because a vDSO may return 0 and write nothing, and
 // so may a system call in a sandbox.
 //
-// The kernel's answer goes to the same variables as the vDSO's. If `ask_kernel` returned it
-// instead, every caller would load with one instruction 16 bytes that two instructions have stored.
+// The kernel's answer goes to the same variables as the vDSO's. If `cold` returned it instead,
+// every caller would load with one instruction 16 bytes that two instructions have stored.
 // Such a load has to wait until both stores are complete.
 
+/// Calls the closure, which asks the kernel, in code that is not on the caller's usual path.
 #[cold]
 #[inline(never)]
-fn ask_kernel<T>(ask: impl FnOnce() -> T) -> T {
+fn cold<T>(ask: impl FnOnce() -> T) -> T {
     ask()
 }
 

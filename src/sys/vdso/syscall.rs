@@ -17,7 +17,7 @@ use crate::types::{ClockId, Cpu, Timespec, Timespec32, Timeval};
 ///
 /// The errors of [`try_time`](crate::try_time).
 pub fn try_time() -> Result<i64, Errno> {
-    Ok(ask(&ABI.time, ClockId::REALTIME_COARSE, Einval::AsksAgain)?.tv_sec)
+    Ok(ask(&ABI.time, ClockId::REALTIME_COARSE, Einval::TriesNext)?.tv_sec)
 }
 
 /// Returns the time since the Epoch in microseconds from the kernel.
@@ -26,7 +26,7 @@ pub fn try_time() -> Result<i64, Errno> {
 ///
 /// The errors of [`try_time`].
 pub fn gettimeofday() -> Result<Timeval, Errno> {
-    ask(&ABI.gettimeofday, ClockId::REALTIME, Einval::AsksAgain).map(Timeval::of)
+    ask(&ABI.gettimeofday, ClockId::REALTIME, Einval::TriesNext).map(Timeval::of)
 }
 
 /// Returns the time of a clock from the kernel.
@@ -64,7 +64,7 @@ enum Einval {
     IsFinal,
     /// This crate chose the clock, which every kernel has. So it is this system call that cannot
     /// answer, and the next one is tried.
-    AsksAgain,
+    TriesNext,
 }
 
 /// Makes the system calls of a function until one answers.
@@ -77,6 +77,10 @@ fn ask(entry: &'static Entry, clock: ClockId, einval: Einval) -> Result<Timespec
 }
 
 /// Makes the other system calls of a function after the first one failed.
+///
+/// If none succeeds, returns the first error other than `ENOSYS`, because the answer of a sandbox
+/// says more than a missing system call. `EOVERFLOW` replaces any other error, because it means
+/// that only 32-bit calls answer. A final `EINVAL` ends the search.
 #[cold]
 fn ask_others(
     calls: &[Syscall],

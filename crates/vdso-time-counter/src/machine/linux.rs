@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code, reason = "prctl(2) is called")]
 
-use vdso_time::__private::{auxval, read_file, syscall as call};
+use vdso_time::__private::{auxval, checked as call, read_file};
 use vdso_time::{ClockId, Route, read_cost, routes};
 
 use crate::engine::source::Keeper;
