@@ -1,7 +1,7 @@
 //! System calls that ask the kernel whether memory is readable, what a file contains, and which CPU
 //! a thread runs on.
 
-use crate::arch::native::{DISCOVERY, SIGSET_SIZE, checked};
+use crate::arch::native::{DISCOVERY, OPEN_FLAGS, SIGSET_SIZE, checked};
 use crate::errno::Errno;
 use crate::types::Cpu;
 
@@ -37,12 +37,10 @@ pub(crate) fn probe(address: usize) -> Result<(), Errno> {
 /// The errors of openat(2) and read(2).
 pub fn read_file(path: &core::ffi::CStr, words: &mut [usize]) -> Result<(), Errno> {
     const AT_FDCWD: usize = -100_isize as usize;
-    const O_CLOEXEC: usize = 0o2_000_000;
-    const O_NONBLOCK: usize = 0o4000;
     let args = [
         AT_FDCWD,
         path.as_ptr().expose_provenance(),
-        O_CLOEXEC | O_NONBLOCK,
+        OPEN_FLAGS,
         0,
         0,
     ];

@@ -13,6 +13,10 @@ pub(crate) const DISCOVERY: &crate::arch::Discovery = &crate::arch::Discovery {
     rt_sigprocmask: libc::SYS_rt_sigprocmask as u32,
 };
 
+/// `O_CLOEXEC | O_NONBLOCK`. Some of these architectures have numbers of their own for them.
+#[cfg(vdso_time_libc_fallback)]
+pub(crate) const OPEN_FLAGS: usize = (libc::O_CLOEXEC | libc::O_NONBLOCK) as usize;
+
 /// Enters the kernel. A result in `-4095..=-1` is a negated error number. `errno` does not
 /// change.
 ///

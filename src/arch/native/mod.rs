@@ -75,13 +75,17 @@ use self::x86_64 as imp;
 mod by_libc;
 
 #[cfg(vdso_time_libc_fallback)]
-pub(crate) use by_libc::{DISCOVERY, syscall};
+pub(crate) use by_libc::{DISCOVERY, OPEN_FLAGS, syscall};
 #[cfg(not(vdso_time_libc_fallback))]
 pub(crate) use imp::{ABI, syscall};
 
 /// The numbers of the system calls that find and probe the image.
 #[cfg(not(vdso_time_libc_fallback))]
 pub(crate) const DISCOVERY: &crate::arch::Discovery = &ABI.discovery;
+
+/// `O_CLOEXEC | O_NONBLOCK`, which are the same numbers on every architecture with a table.
+#[cfg(not(vdso_time_libc_fallback))]
+pub(crate) const OPEN_FLAGS: usize = 0o2_000_000 | 0o4000;
 
 /// The size of the kernel's `sigset_t`.
 pub(crate) const SIGSET_SIZE: usize = if cfg!(any(
