@@ -71,7 +71,8 @@ causes! {
     Emulated = "emulated",
         "an emulator answers instead of the kernel's vDSO",
         "Run the program without it.";
-    /// The process has no vDSO.
+    /// The process has no vDSO that it can call. It has none, or one that is malformed, unreadable
+    /// or for another architecture.
     NoVdso = "no-vdso",
         "this process has no vDSO",
         "Check the kernel's parameters, how it was built, and which program started this process.";
@@ -237,9 +238,9 @@ fn read_names<'a>(path: &CStr, bytes: &'a mut [u8; LONGEST]) -> &'a str {
 impl From<FallbackReason> for Cause {
     fn from(reason: FallbackReason) -> Self {
         match reason {
-            FallbackReason::NoVdso(_) => Self::NoVdso,
+            FallbackReason::NoVdso(_) | FallbackReason::ForeignImage => Self::NoVdso,
             FallbackReason::BlankedNames => Self::BlankedNames,
-            _ => Self::NoFunction,
+            FallbackReason::NoSymbol | FallbackReason::NonzeroLoadAddress => Self::NoFunction,
         }
     }
 }
@@ -402,6 +403,7 @@ mod tests {
     fn a_missing_vdso_comes_before_the_clock_source() {
         for (reason, expected) in [
             (FallbackReason::NoVdso(LocateError::Absent), Cause::NoVdso),
+            (FallbackReason::ForeignImage, Cause::NoVdso),
             (FallbackReason::BlankedNames, Cause::BlankedNames),
             (FallbackReason::NoSymbol, Cause::NoFunction),
         ] {
