@@ -13,10 +13,6 @@ pub(crate) use crate::arch::table::x86::ABI;
 
 unsafe extern "C" {
     /// Makes a system call through the code at `entry`, or through `int 0x80` if `entry` is null.
-    ///
-    /// A program may link several copies of this crate. So the symbol is weak, and the assembly
-    /// defines it only once if LTO joins several copies. A version of this crate that changes the
-    /// arguments must also change the name.
     fn vdso_time_enter(number: u32, args: *const [usize; 5], entry: *mut ()) -> isize;
 }
 
@@ -89,8 +85,7 @@ pub(crate) unsafe fn set_kernel_entry(address: usize) {
 
 /// Enters the kernel. A result in `-4095..=-1` is a negated error number.
 ///
-/// It is not inlined, because its caller may be in another shared object, in which the hidden
-/// symbol `vdso_time_enter` would be undefined.
+/// It is not inlined, because `vdso_time_enter` is hidden (see the module `native`).
 ///
 /// # Safety
 ///
