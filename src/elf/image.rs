@@ -35,6 +35,7 @@ pub struct Image<'a> {
     /// The image, or a prefix of it that contains all tables.
     bytes: Bytes<'a>,
     load: Load,
+    // The tables are slices, because each `Bytes` would repeat the class.
     symtab: &'a [u8],
     /// Ends with a NUL.
     strtab: &'a [u8],
@@ -81,7 +82,15 @@ impl<'a> Image<'a> {
     }
 
     /// Parses an image that begins with these bytes, which need not be all of it. Fails if a table
-    /// could continue after them. If it succeeds, it has found the symbols of the whole image.
+    /// could continue after them:
+    ///
+    /// - The bytes must contain the whole dynamic section.
+    /// - They must contain `DT_STRSZ` bytes of strings or, without `DT_STRSZ`, the whole image.
+    /// - They must contain a hash table and as many symbols as it counts or, without a hash table,
+    ///   the whole image.
+    /// - They must contain all definitions of versions, through which [`Versions::new`] goes.
+    ///
+    /// So if it succeeds, it has found the symbols of the whole image.
     #[inline]
     pub(crate) fn parse_beginning(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let bytes = Bytes::of_image(bytes)?;
@@ -89,7 +98,8 @@ impl<'a> Image<'a> {
         // The part of the image that these bytes contain.
         let known = bytes.head(load.image_size()).unwrap_or(bytes);
         let section = known.raw.get(dynamic);
-        let section = section.ok_or(ParseError::NoDynamicSegment)?;
+        // The section is in the image, so these bytes end before the image does.
+        let section = section.ok_or(ParseError::Truncated)?;
         let dynamic = Dynamic::read(known.with(section));
 
         let strings = load.bytes_at(known, dynamic.strtab);
@@ -97,6 +107,8 @@ impl<'a> Image<'a> {
         if dynamic.strsz == 0 && known.raw.len() < load.image_size() {
             return Err(ParseError::Truncated); // the string table extends to the end
         }
+        // `strtab` ends with the strings. `strings` extends to the end of `known`, which
+        // `symbol_count` needs.
         let strtab = string_table(strings.raw, dynamic.strsz).ok_or(ParseError::StringTable)?;
 
         let symbols = load.bytes_at(known, dynamic.symtab);
@@ -186,7 +198,8 @@ impl<'a> Image<'a> {
     /// Returns the entry of a symbol, and its index.
     #[inline]
     fn find(&self, name: &str, version: Option<&str>) -> Option<(usize, Bytes<'a>)> {
-        // In a debug build, a loop takes less stack than closures.
+        // In a debug build, a loop takes less stack than closures. A signal handler can make the
+        // first call, on a small stack (tests/process/stack.rs).
         for (index, entry) in self.entries().enumerate() {
             // Most entries have another name, so the name is compared first.
             if !self.has_string(entry.word(ST_NAME), name) || !self.is_callable(entry) {
@@ -258,9 +271,8 @@ impl<'a> Image<'a> {
     /// Returns whether the string at this offset of the string table is `wanted`. Returns false if
     /// `wanted` is empty, is too long or contains a NUL.
     ///
-    /// The comparison is a loop, because a comparison of slices calls `memcmp`. A C program without
-    /// libc lacks this function. In a forked child, its page of libc is not mapped yet, and the
-    /// page fault costs more than the comparison.
+    /// The comparison is a loop, because a comparison of slices calls `memcmp` (see the module
+    /// `elf`).
     #[inline]
     fn has_string(&self, start: usize, wanted: &str) -> bool {
         let end = start.saturating_add(wanted.len());
@@ -411,6 +423,8 @@ fn symbol_count(
         _ if known.raw.len() < load.image_size() => Err(ParseError::Truncated),
         Some(_) => Ok(room),
         None => {
+            // Both slices end with `known`, so the difference of their lengths is the distance
+            // between their starts.
             let between = symbols.raw.len().saturating_sub(strings.raw.len());
             let before_strings = between.checked_div(size).unwrap_or(0);
             Ok(if between == 0 { room } else { before_strings })

@@ -1,4 +1,4 @@
-//! A symbol that can be called.
+//! [`Symbol`]: what an image says about a function.
 
 use core::ffi::CStr;
 

@@ -12,6 +12,7 @@ const NO_INDEX: u32 = 1 << 16;
 /// The two tables of versions.
 #[derive(Clone, Copy)]
 pub(super) struct Versions<'a> {
+    // The tables are slices, because each `Bytes` would repeat the class.
     versym: &'a [u8],
     verdef: &'a [u8],
     /// `DT_VERDEFNUM`, or 0 if it is missing.
