@@ -266,6 +266,18 @@ impl Cause {
     /// `current` is the machine's clock source, and `available` are those that its kernel offers,
     /// separated by spaces, as in sysfs. `architecture` is spelled as in [`ARCH`](crate::ARCH). For
     /// this machine, [`explain`] measures the cost first and then calls this function.
+    ///
+    /// The first row that applies is the answer:
+    ///
+    /// | clock source | cause |
+    /// |---|---|
+    /// | unknown | `Unexplained` |
+    /// | arm's own timer | `CounterDistrusted`, because of an erratum |
+    /// | another one that the vDSO reads | `Unexplained` |
+    /// | one that the host decides about, or `tsc-early` | `ClockSource` |
+    /// | any, and the kernel offers one that the vDSO can read | `ClockSource` |
+    /// | any on x86, where the kernel offers no `tsc` | `CounterDistrusted` |
+    /// | any | `ClockSource` |
     #[must_use]
     pub fn of_clock_source(architecture: &str, current: &str, available: &str) -> Self {
         if current.is_empty() {

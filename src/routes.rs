@@ -74,9 +74,10 @@ impl Routes {
     /// Returns the routes of a process whose kernel maps this image.
     ///
     /// It is `None` if the crate calls libc in such a process: on an architecture without a table
-    /// and on big-endian powerpc64. The addresses are the values of the symbols. In a program that
-    /// is built for Android, the routes of a 32-bit image name only symbols with 32-bit times,
-    /// because 32-bit programs on Android use no others.
+    /// and on big-endian powerpc64. The addresses are the values of the symbols, of which a 32-bit
+    /// program gets the lower 32 bits. In a program that is built for Android, the routes of a
+    /// 32-bit image name only symbols with 32-bit times, because 32-bit programs on Android use no
+    /// others.
     ///
     /// # Examples
     ///

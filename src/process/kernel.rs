@@ -5,7 +5,7 @@ use crate::arch::native::{DISCOVERY, OPEN_FLAGS, SIGSET_SIZE, checked};
 use crate::errno::Errno;
 use crate::types::Cpu;
 
-/// Asks the kernel whether the 8 bytes at an address are readable.
+/// Asks the kernel whether a page is readable. `address` is its start.
 ///
 /// `rt_sigprocmask` copies the signal set in before it rejects an unknown `how`. So `EINVAL` means
 /// that the bytes are readable, `EFAULT` means that they are not, and any other answer comes from a

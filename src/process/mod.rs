@@ -15,6 +15,23 @@
 //!    0x7ffff7fc5af0.
 //!
 //! Then `sys::vdso` stores the addresses in its slots, from which later calls take them.
+//!
+//! Each step can fail. Then the functions that it concerns make system calls for the life of the
+//! process. The first call itself returns no error because of such a failure.
+//!
+//! | step | failure | reason |
+//! |---|---|---|
+//! | 1 | the entry is missing or 0 | `Absent` |
+//! | 2 | the kernel answers `EFAULT` | `Unmapped` |
+//! | 2 | a sandbox denies the question | `Unchecked`; none if the address is getauxval's |
+//! | 3 | the image is malformed | `Malformed` |
+//! | 3 | the image has another byte order, machine or class | `ForeignImage` |
+//! | 4 | a symbol is missing | `NoSymbol`, for this function only |
+//! | 4 | a symbol must not be called | its `Quirk`, for this function only |
+//!
+//! The function that was found can fail as well, in any call. `EINVAL` for a clock is final. After
+//! any other error, and if 32-bit seconds overflow, the caller makes the system calls of the table
+//! in their order (`sys::vdso::calls`).
 
 #![allow(unsafe_code, reason = "mappings and system calls")]
 

@@ -34,6 +34,7 @@ impl Vdso<'static> {
     ///
     /// It allocates nothing, takes no lock and does not change `errno`, so a signal handler may
     /// call it. Before it reads a page, a system call of 0.1 us checks that the page is readable.
+    /// Each call checks and parses the image again; only the clock functions keep what they found.
     ///
     /// The function is safe because only unsafe code can remove the vDSO (`munmap`, `mremap`). Such
     /// code must remove all of it, before the first use of this crate, and not in a process whose

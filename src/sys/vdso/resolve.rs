@@ -92,8 +92,8 @@ static HAS_VERSIONS: AtomicBool = AtomicBool::new(false);
 /// Call it before any thread enters a sandbox that denies a system call of the first call, or kills
 /// the process for it: `rt_sigprocmask` or, without the feature `libc`, `prctl`, `openat`, `read`
 /// or `close`. The first call finds the functions for all threads and for the life of the process.
-/// So if a sandbox hides the vDSO from it, every thread makes system calls from then on, and a later
-/// `warm_up` changes nothing.
+/// So if a sandbox hides the vDSO from it, every thread makes system calls from then on, and a
+/// later `warm_up` changes nothing.
 pub fn warm_up() {
     // `TIME` is filled last.
     if !TIME.is_filled() {
@@ -124,6 +124,7 @@ pub fn routes() -> Routes {
 #[inline(never)]
 fn resolve_all() {
     let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = find_symbols();
+    // A table has 32-bit candidates for both functions or for neither.
     if const { !ABI.clock_gettime.has_only(Shape::Timespec64) } {
         time32::CLOCK_GETTIME.fill(clock_gettime);
         time32::CLOCK_GETRES.fill(clock_getres);
