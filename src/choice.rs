@@ -136,6 +136,9 @@ pub enum LocateError {
 impl fmt::Display for LocateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Absent if cfg!(feature = "libc") => {
+                f.write_str("no vDSO: AT_SYSINFO_EHDR is missing or 0")
+            }
             Self::Absent => f.write_str(
                 "no vDSO: AT_SYSINFO_EHDR is missing or 0, a sandbox hides it, or /proc is not mounted",
             ),
