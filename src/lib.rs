@@ -49,8 +49,8 @@
 //! # Platforms
 //!
 //! Linux and Android on x86_64, i686, aarch64, arm, riscv64, s390x, loongarch64 and powerpc64le
-//! call the vDSO. On powerpc64le, system calls go through libc. On other architectures, all calls
-//! go through libc.
+//! call the vDSO. On powerpc64le, system calls go through libc. Elsewhere on Linux, all calls go
+//! through libc: on other architectures, and where else [`ARCH`] is `None`.
 //!
 //! On other systems (macOS, Windows, WASI and more) the same functions read std's clocks if the
 //! feature `std` is on, so a library can depend on this crate without a condition. `clock_gettime`

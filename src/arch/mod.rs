@@ -44,7 +44,7 @@ pub const NATIVE: Option<&Abi> = None;
 ///
 /// It is `None` on systems other than Linux, and where every call goes through libc: on all other
 /// architectures, with the x32 and ILP32 ABIs, on big-endian powerpc64, in Miri, and in programs
-/// that are built with LLVM's CFI.
+/// that are built with LLVM's CFI or KCFI.
 pub const ARCH: Option<&str> = match NATIVE {
     Some(abi) => Some(abi.name),
     None => None,

@@ -1,5 +1,5 @@
-//! The public functions over libc, which finds the vDSO itself: on architectures without a table,
-//! with the x32 and ILP32 ABIs, on big-endian powerpc64, in Miri, and with LLVM's CFI.
+//! The public functions over libc, which finds the vDSO itself, on Linux where
+//! [`ARCH`](crate::ARCH) is `None`.
 
 #![allow(unsafe_code, reason = "libc is called")]
 #![allow(

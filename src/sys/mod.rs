@@ -10,8 +10,7 @@ mod vdso;
 #[cfg(all(vdso_time_linux, not(vdso_time_libc_fallback)))]
 use self::vdso as imp;
 
-// libc answers on the other architectures of Linux, and where a program cannot call the vDSO: Miri,
-// programs with LLVM's CFI, and big-endian powerpc64.
+// libc answers elsewhere on Linux. `ARCH` lists these targets.
 #[cfg(all(vdso_time_linux, vdso_time_libc_fallback))]
 mod libc;
 #[cfg(all(vdso_time_linux, vdso_time_libc_fallback))]

@@ -1,9 +1,9 @@
 //! System calls through libc: on powerpc64, because its inline assembly is not stable in Rust 1.85,
-//! and on targets where every call goes through libc.
+//! and where every call goes through libc ([`ARCH`](crate::ARCH) is `None`).
 
 use crate::arch::libc_errno;
 
-/// The numbers of these system calls on an architecture without a table.
+/// The numbers of these system calls where every call goes through libc.
 #[cfg(vdso_time_libc_fallback)]
 pub(crate) const DISCOVERY: &crate::arch::Discovery = &crate::arch::Discovery {
     prctl: libc::SYS_prctl as u32,
