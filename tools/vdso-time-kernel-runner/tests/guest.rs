@@ -142,7 +142,7 @@ fn the_tests_of_an_ordinary_crate_pass() {
 
 #[test]
 fn a_test_that_hangs_is_named_after_the_results_of_the_others() {
-    let Some(Ended { is_success, output }) = run(&["--include-ignored", "a_shell", "hangs"], "30")
+    let Some(Ended { is_success, output }) = run(&["--include-ignored", "a_shell", "hangs"], "60")
     else {
         return;
     };
@@ -151,7 +151,7 @@ fn a_test_that_hangs_is_named_after_the_results_of_the_others() {
         output.contains("test a_shell_and_the_usual_commands_run ... ok"),
         "{output}"
     );
-    let error = ": the test hangs: still running after 30 s";
+    let error = ": the test hangs: still running after 60 s";
     assert!(output.contains(error), "{output}");
 }
 
