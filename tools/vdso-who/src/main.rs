@@ -15,6 +15,9 @@ mod address_space;
 mod arguments;
 mod breakpoints;
 mod clock_read;
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod common;
 mod console;
 mod error;
 mod guard;

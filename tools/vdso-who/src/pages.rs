@@ -19,7 +19,7 @@ mod tests {
 
     use clap_complete::Shell;
 
-    use test_support::not_run_here;
+    use crate::common::not_run_here;
 
     use super::text;
     use crate::arguments::command;

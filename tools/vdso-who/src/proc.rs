@@ -283,9 +283,10 @@ fn of_ticks(ticks: u64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use test_support::child;
-    use test_support::nix::sys::wait::{Id, WaitPidFlag, waitid};
-    use test_support::nix::unistd::{Uid, setuid};
+    use nix::sys::wait::{Id, WaitPidFlag, waitid};
+    use nix::unistd::{Uid, setuid};
+
+    use crate::common::{child, has_proc};
 
     /// Lists a process whose id was reused by one of its own descendants.
     #[test]
@@ -297,7 +298,7 @@ mod tests {
     /// Looks for a zombie, whose files belong to root, as a user who is not root.
     #[test]
     fn a_zombie_has_ended_and_is_not_denied() {
-        if !test_support::has_proc() {
+        if !has_proc() {
             return;
         }
         child::forked(|| {

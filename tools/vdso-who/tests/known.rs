@@ -11,16 +11,15 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sched::{CpuSet, sched_getcpu, sched_setaffinity};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::time::TimeValLike as _;
+use nix::unistd::Pid;
 use serde_json::Value;
-use test_support::nix::sched::{CpuSet, sched_getcpu, sched_setaffinity};
-use test_support::nix::sys::resource::{UsageWho, getrusage};
-use test_support::nix::sys::signal::{Signal, kill};
-use test_support::nix::sys::time::TimeValLike as _;
-use test_support::nix::unistd::Pid;
-use test_support::not_run::target_tmpdir;
-use test_support::{child, not_run_here};
 
 use crate::arguments::{Arguments, arguments};
+use crate::common::{child, not_run_here, target_tmpdir};
 use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::measurement::Measurement;
@@ -266,12 +265,12 @@ fn sampled(seconds: u64) -> Option<Known> {
     let options = format!("--frequency=1999 --pid={child} --duration=100");
     match measured(&arguments(&options), &Begin { end }) {
         Ok(report) => {
-            assert_eq!(child::wait(child, child::LIMIT), child::SUCCESS);
+            assert_eq!(child::wait(child), child::SUCCESS);
             Some(Known::of(&report))
         }
         Err(error) => {
             let _ = kill(child, Signal::SIGKILL);
-            child::wait(child, child::LIMIT);
+            child::wait(child);
             not_run_here(error);
             None
         }
@@ -346,7 +345,7 @@ fn no_interval_counts_the_records_of_the_one_before_even_after_a_pause() {
     let hold = Hold::default();
     let result = measured(&arguments(&options), &hold);
     let _ = kill(child, Signal::SIGKILL);
-    child::wait(child, child::LIMIT);
+    child::wait(child);
     if let Err(error) = result {
         return not_run_here(error);
     }

@@ -359,7 +359,7 @@ mod tests {
     use std::hint::black_box;
     use std::time::Instant;
 
-    use test_support::not_run_here;
+    use crate::common::not_run_here;
 
     use super::*;
 

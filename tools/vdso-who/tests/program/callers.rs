@@ -15,15 +15,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use nix::unistd::geteuid;
 use perf_event::data::Record;
 use perf_event::events::Software;
 use perf_event::{Builder, SampleFlag, Sampler};
 use serde_json::Value;
-use test_support::nix::unistd::geteuid;
-use test_support::{command, not_run_here};
 
+use super::common::not_run_here;
 use super::compiled::{Recipe, address_of, compiled};
-use super::{PROGRAM, callers, report, started, watched, who};
+use super::{PROGRAM, callers, command, report, started, watched, who};
 
 const ROUNDS: u64 = 400;
 const ENDLESS: u64 = u64::MAX >> 2;

@@ -1,5 +1,6 @@
 //! The output of the program, its destination, and the exit status.
 
+use std::ffi::c_long;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,14 +11,13 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use test_support::command::assert_says_that_output_is_lost;
-use test_support::nix::libc;
-use test_support::nix::sys::signal::{SigHandler, Signal, signal};
-use test_support::nix::unistd::{geteuid, gettid};
-use test_support::not_run::target_tmpdir;
-use test_support::{filter, not_run_here};
+use nix::sys::signal::{SigHandler, Signal, signal};
+use nix::unistd::{geteuid, gettid};
 
+use super::command::assert_says_that_output_is_lost;
+use super::common::{not_run_here, target_tmpdir};
 use super::compiled::compiled;
+use super::filter::deny;
 use super::{PROGRAM, fits, report, run, started, watched, who};
 
 #[test]
@@ -221,7 +221,7 @@ fn debuginfod_needs_its_program_and_a_server() {
 /// call with it. ENODEV is gVisor's answer.
 #[test]
 fn a_denied_perf_event_open_has_its_causes_and_a_missing_one_has_no_options() {
-    const CALL: u32 = libc::SYS_perf_event_open as u32;
+    const CALL: c_long = libc::SYS_perf_event_open;
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     let paranoid = format!("kernel.perf_event_paranoid is {}:", paranoid.trim());
     for (number, causes) in [
@@ -234,7 +234,7 @@ fn a_denied_perf_event_open_has_its_causes_and_a_missing_one_has_no_options() {
             ],
         ),
     ] {
-        let denied = move || filter::deny(&[CALL], number).then(|| who(&["--", "true"]).output());
+        let denied = move || deny(CALL, number).then(|| who(&["--", "true"]).output());
         let Some(output) = thread::spawn(denied).join().unwrap() else {
             return;
         };
@@ -257,7 +257,7 @@ fn a_denied_perf_event_open_has_its_causes_and_a_missing_one_has_no_options() {
 fn a_denied_ptrace_is_named() {
     let denied = || {
         let command = || who(&["--exact", "--", "true"]).output();
-        filter::deny(&[libc::SYS_ptrace as u32], libc::EPERM).then(command)
+        deny(libc::SYS_ptrace, libc::EPERM).then(command)
     };
     let Some(output) = thread::spawn(denied).join().unwrap() else {
         return;

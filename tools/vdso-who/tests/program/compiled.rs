@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use test_support::has_tool;
-use test_support::not_run::target_tmpdir;
+use crate::common::{has_tool, target_tmpdir};
 
 /// A program: its name, a compiler, its flags, a source, and what a shell does to the program `$P`.
 pub(crate) type Recipe = (

@@ -1,17 +1,21 @@
 //! The program: what its tests share.
 
 mod callers;
+mod command;
 mod command_line;
+#[path = "../common/mod.rs"]
+mod common;
 mod compiled;
+mod filter;
 mod schema;
 mod subjects;
 
 use std::io;
 use std::process::{Command, Output, Stdio};
 
+use command::Ended;
+use common::not_run_here;
 use serde_json::Value;
-use test_support::command::{self, Ended};
-use test_support::not_run_here;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_vdso-who");
 

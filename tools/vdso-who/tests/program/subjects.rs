@@ -7,13 +7,12 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use roxmltree::{Document, ParsingOptions};
 use serde_json::Value;
-use test_support::nix::sys::signal::{Signal, kill};
-use test_support::nix::unistd::Pid;
-use test_support::not_run::target_tmpdir;
-use test_support::{has_tool, not_run_here};
 
+use super::common::{has_tool, not_run_here, target_tmpdir};
 use super::schema::checked;
 use super::{fits, report, run, watched, who};
 

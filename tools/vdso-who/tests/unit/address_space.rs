@@ -10,10 +10,8 @@ use std::{process, thread};
 
 use addr2line::Context;
 use gimli::{EndianReader, NativeEndian, SectionId};
+use nix::sys::signal::{Signal, kill};
 use object::{Object as _, ObjectSection as _};
-use test_support::nix::sys::signal::{Signal, kill};
-use test_support::not_run::target_tmpdir;
-use test_support::{child, not_run_here};
 
 #[path = "../program/compiled.rs"]
 mod compiled;
@@ -26,6 +24,7 @@ use super::module::{Module, context, debug_frames};
 use super::names::{self, demangled};
 use super::perf_map::Opened;
 use super::{AddressSpace, Files, debug_file, perf_map};
+use crate::common::{child, not_run_here, target_tmpdir};
 use crate::mapping::{FileId, Mapping, parsed as mapping, vdso};
 use crate::perf::{Registers, Sample};
 use crate::unwind::Abi;
@@ -64,7 +63,7 @@ fn the_functions_of_a_process_that_ended_have_names_until_others_take_their_plac
     });
     let mut space = AddressSpace::of(child.as_raw() as u32, Files::default()).unwrap();
     kill(child, Signal::SIGKILL).unwrap();
-    child::wait(child, child::LIMIT);
+    child::wait(child);
     let function = libc::getppid as *const () as u64;
     if space.mapped.mapping(function).is_none() {
         return not_run_here("/proc shows the mappings of an emulator");

@@ -4,9 +4,8 @@ use std::fs;
 use std::io::Write as _;
 use std::thread;
 
-use test_support::not_run::target_tmpdir;
-
 use super::*;
+use crate::common::target_tmpdir;
 
 /// Appends lines, also for an address that had one, or writes another file, as compilers do.
 #[test]

@@ -106,7 +106,7 @@ fn samples_of_a_process_that_cannot_be_read_are_in_the_error() {
 /// The code before the program counter has the system call, but not its number.
 #[test]
 fn samples_in_a_system_call_that_is_not_known_are_in_the_error() {
-    let path = test_support::not_run::target_tmpdir().join("unknown-call");
+    let path = crate::common::target_tmpdir().join("unknown-call");
     let mut code = vec![0x90; 0x1000];
     code[0x100..0x105].copy_from_slice(&[0x48, 0x89, 0xf8, 0x0f, 0x05]);
     std::fs::write(&path, code).unwrap();
