@@ -159,6 +159,9 @@ const fn nanos(units: i64, nanos_per_unit: i64) -> i64 {
 impl<C: MonotonicClock> Instant<C> {
     /// Returns the duration since this time, or 0 if it is in the future.
     ///
+    /// The clock `C` is read, even if another [`InstantSource`](crate::InstantSource) returned this
+    /// time, such as a mock. For such a time, write `source.now() - start`.
+    ///
     /// # Panics
     ///
     /// If the clock cannot be read. `C::try_now()?.duration_since(start)` returns the error.

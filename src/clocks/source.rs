@@ -19,18 +19,48 @@ use crate::errno::Errno;
 /// [`MonotonicCoarse`] is an `InstantSource<MonotonicCoarse>`. References to sources are sources as
 /// well, and so are `Box` and `Arc` with the feature `std`.
 ///
+/// [`Instant::elapsed`] reads clock `S`, and never a source. So if a mock is an `InstantSource`
+/// with the default `S`, `start.elapsed()` compiles, but reads the kernel's clock and not the mock.
+/// Write `clock.now() - start`, or give the mock a type of your own for `S`, as the second example
+/// does.
+///
 /// [`MonotonicClock`]: crate::MonotonicClock
 /// [`MonotonicCoarse`]: crate::MonotonicCoarse
 ///
 /// # Examples
 ///
-/// In this example `S` is `AppTime`, a type of the program. It does not implement `MonotonicClock`,
-/// so `elapsed()` does not compile. That is intended, because `elapsed()` reads the clock that a
-/// type names, and not the mock:
+/// A struct that is generic over its clock needs the bound `InstantSource<C>`, because the times of
+/// a clock name that clock:
+///
+/// ```
+/// use vdso_time::{Duration, Instant, InstantSource, MonotonicCoarse};
+///
+/// struct Pause<C> {
+///     clock: C,
+///     end: Instant<C>,
+/// }
+///
+/// impl<C: InstantSource<C>> Pause<C> {
+///     fn new(clock: C, length: Duration) -> Self {
+///         let end = clock.now() + length;
+///         Self { clock, end }
+///     }
+///
+///     fn is_over(&self) -> bool {
+///         self.clock.now() >= self.end
+///     }
+/// }
+///
+/// assert!(Pause::new(MonotonicCoarse, Duration::ZERO).is_over());
+/// ```
+///
+/// All clocks behind a `dyn InstantSource<S>` return times of the same `S`. In this example `S` is
+/// `AppTime`, a type of the program, which chooses between two clocks and a mock. `elapsed()` does
+/// not compile, because `AppTime` does not implement `MonotonicClock`:
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
-/// use vdso_time::{Duration, Errno, Instant, InstantSource, Monotonic};
+/// use vdso_time::{Duration, Errno, Instant, InstantSource, Monotonic, MonotonicCoarse};
 ///
 /// struct AppTime;
 ///
@@ -45,10 +75,17 @@ use crate::errno::Errno;
 ///     }
 /// }
 ///
-/// /// The clock of the running program.
+/// /// A clock of the running program.
 /// impl InstantSource<AppTime> for Monotonic {
 ///     fn try_now(&self) -> Result<Instant<AppTime>, Errno> {
 ///         Ok(Instant::from_clock_nanos(Monotonic::try_now()?.as_nanos()))
+///     }
+/// }
+///
+/// /// The other one.
+/// impl InstantSource<AppTime> for MonotonicCoarse {
+///     fn try_now(&self) -> Result<Instant<AppTime>, Errno> {
+///         Ok(Instant::from_clock_nanos(MonotonicCoarse::try_now()?.as_nanos()))
 ///     }
 /// }
 ///
@@ -70,7 +107,11 @@ use crate::errno::Errno;
 ///     assert!(scope.spawn(|| lease.has_expired()).join().unwrap());
 /// });
 ///
-/// let lease = Lease { clock: Arc::new(Monotonic), end };
+/// # let is_precise = true;
+/// let mut lease = Lease { clock: Arc::new(MonotonicCoarse), end };
+/// if is_precise {
+///     lease.clock = Arc::new(Monotonic);
+/// }
 /// # _ = lease.has_expired();
 /// ```
 ///
@@ -108,7 +149,9 @@ pub trait InstantSource<S = Monotonic> {
 /// A clock that is a value, and returns times of the wall clock `S`.
 ///
 /// It is to [`WallClock`](crate::WallClock) what [`InstantSource`] is to
-/// [`MonotonicClock`](crate::MonotonicClock).
+/// [`MonotonicClock`](crate::MonotonicClock). Here as well, [`SystemTime::elapsed`] never reads a
+/// source, generic code needs the bound `SystemTimeSource<C>`, and all clocks behind a
+/// `dyn SystemTimeSource<S>` return times of the same `S`.
 ///
 /// # Examples
 ///

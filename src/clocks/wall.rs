@@ -31,9 +31,13 @@ use crate::types::{Timespec, Timeval, operators};
 /// let now = StdSystemTime::from(SystemTime::now());
 /// // chrono: chrono::DateTime::<chrono::Utc>::from(now)
 /// // jiff: jiff::Timestamp::try_from(now)?
+/// // time: time::OffsetDateTime::from(now)
 /// assert!(SystemTime::from(now) <= SystemTime::now());
 /// # }
 /// ```
+///
+/// Without the feature, jiff's `Timestamp::from_nanosecond` and time's
+/// `OffsetDateTime::from_unix_timestamp_nanos` take what [`as_nanos`](Self::as_nanos) returns.
 ///
 /// The crate has no feature for serde, because serde can already write and read std's type. Give
 /// your struct a field of type `std::time::SystemTime`, and convert `into` it.
@@ -65,6 +69,8 @@ pub struct SystemTime<C = Realtime> {
 }
 
 /// The zero of `CLOCK_REALTIME`, the same as [`SystemTime::UNIX_EPOCH`]: 1970-01-01 00:00:00 UTC.
+///
+/// For another clock, such as [`RealtimeCoarse`](crate::RealtimeCoarse), use [`SystemTime::EPOCH`].
 pub const UNIX_EPOCH: SystemTime = SystemTime::UNIX_EPOCH;
 
 #[cfg(vdso_time_clock)]
@@ -109,6 +115,8 @@ impl SystemTime {
 
     /// Creates a time from seconds since 1970, as [`as_secs`](Self::as_secs) returns them.
     ///
+    /// For another clock, add a [`Duration`] to its [`EPOCH`](Self::EPOCH).
+    ///
     /// # Examples
     ///
     /// ```
@@ -125,6 +133,8 @@ impl SystemTime {
     }
 
     /// Creates a time from milliseconds since 1970, as [`as_millis`](Self::as_millis) returns them.
+    ///
+    /// For another clock, add a [`Duration`] to its [`EPOCH`](Self::EPOCH).
     #[inline]
     #[must_use]
     pub const fn from_millis(millis: i64) -> Self {
@@ -132,6 +142,8 @@ impl SystemTime {
     }
 
     /// Creates a time from microseconds since 1970, as [`as_micros`](Self::as_micros) returns them.
+    ///
+    /// For another clock, add a [`Duration`] to its [`EPOCH`](Self::EPOCH).
     #[inline]
     #[must_use]
     pub const fn from_micros(micros: i64) -> Self {
@@ -141,6 +153,9 @@ impl SystemTime {
 
 impl<C: WallClock> SystemTime<C> {
     /// Returns the duration since this time.
+    ///
+    /// The clock `C` is read, even if another [`SystemTimeSource`](crate::SystemTimeSource) gave
+    /// this time, such as a mock. For such a time, write `source.now().duration_since(start)`.
     ///
     /// # Errors
     ///

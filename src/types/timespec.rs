@@ -15,6 +15,9 @@ const NANOS_PER_SEC: i64 = 1_000_000_000;
 /// The layout is the same as that of `struct __kernel_timespec` (include/uapi/linux/time_types.h).
 /// Unlike [`Instant`] and [`SystemTime`], the type does not say which clock the time is from.
 ///
+/// There is no conversion to `libc::timespec`, because a new major version of libc would break it.
+/// Convert the two fields.
+///
 /// The fields are public, as in C, so `tv_nsec` can be out of its range. Comparisons then carry the
 /// nanoseconds into the seconds: two times are equal, and have the same hash, if they are the same
 /// number of nanoseconds.

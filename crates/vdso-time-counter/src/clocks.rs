@@ -71,6 +71,7 @@ clock! {
     ///
     /// No time is earlier than a time that any thread read before, except as [Order](super#order)
     /// says. If a thread only compares its own times, [`CounterMonotonicUnordered`] is cheaper.
+    /// [`CounterRealtime::of`] returns the wall time of an instant.
     ///
     /// # Examples
     ///

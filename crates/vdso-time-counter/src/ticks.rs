@@ -11,7 +11,8 @@ use super::machine::arch::{Counter as _, CpuCounter};
 /// Taking a value costs one read of the counter. A log takes `Ticks` where it must be fast, and
 /// converts them when it writes. Sort the values, not the times: values that are converted at
 /// different moments are converted with different errors. Values from before a reboot, a suspend or
-/// a move of the virtual machine have no meaning afterwards.
+/// a move of the virtual machine have no meaning afterwards. To get the duration between two
+/// values, convert both, and subtract the times.
 ///
 /// On arm, and on machines without a counter, the value is the nanoseconds of
 /// [`CounterMonotonicUnordered`].
