@@ -96,7 +96,7 @@ fn split(line: &str) -> Vec<&str> {
 /// Runs a program of the target for at most a minute. Returns what it prints.
 fn run_program(words: &[&str]) -> String {
     let runner = foreign("RUNNER").unwrap_or_default();
-    let output = run(&[&["timeout", "60"], &*split(&runner), words].concat());
+    let output = run(&[&["timeout", "300"], &*split(&runner), words].concat());
     println!("{}\n{output}", words.join(" "));
     output
 }
