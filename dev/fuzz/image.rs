@@ -8,31 +8,44 @@ use test_images::corrupt::corrupt;
 use test_images::kinds::{arm, kinds};
 use test_images::{Built, keeps_promises};
 
-/// Builds an image of every kind, and one with a name that is too long.
-fn built() -> Vec<Built<'static>> {
-    let mut long = arm();
-    long.symbols[1].name = "l".repeat(1024).leak();
-    kinds()
-        .into_iter()
-        .map(|(_, spec)| spec)
-        .chain([long])
-        .map(|spec| spec.build())
-        .collect()
+/// An image that is corrupted, and its bytes before that.
+struct Case {
+    built: Built<'static>,
+    sound: Vec<u8>,
 }
 
-// Building an image takes longer than parsing it, so these are corrupted and restored.
-thread_local!(static BUILT: RefCell<Vec<(Built<'static>, Vec<u8>)>> =
-    RefCell::new(built().into_iter().map(|built| (built.clone(), built.bytes)).collect()));
+/// Builds an image of every kind, and one with a name that is too long.
+fn cases() -> Vec<Case> {
+    let mut long = arm();
+    long.symbols[1].name = "l".repeat(1024).leak();
+    let mut specs = Vec::new();
+    for (_, spec) in kinds() {
+        specs.push(spec);
+    }
+    specs.push(long);
+    let mut cases = Vec::new();
+    for spec in specs {
+        let built = spec.build();
+        let sound = built.bytes.clone();
+        cases.push(Case { built, sound });
+    }
+    cases
+}
+
+thread_local! {
+    // Building an image takes longer than parsing it, so these are corrupted and restored.
+    static CASES: RefCell<Vec<Case>> = RefCell::new(cases());
+}
 
 fuzz_target!(|input: &[u8]| {
     let Some((kind, changes)) = input.split_first() else {
         return;
     };
-    BUILT.with_borrow_mut(|all| {
-        let kind = usize::from(*kind) % all.len();
-        let (built, sound) = &mut all[kind];
-        built.bytes.clone_from(sound);
-        corrupt(built, changes);
-        keeps_promises(&built.bytes);
+    CASES.with_borrow_mut(|cases| {
+        let kind = usize::from(*kind) % cases.len();
+        let case = &mut cases[kind];
+        case.built.bytes.clone_from(&case.sound);
+        corrupt(&mut case.built, changes);
+        keeps_promises(&case.built.bytes);
     });
 });

@@ -61,29 +61,43 @@ fn a_traced_read_returns_what_the_read_does() {
     assert!(start <= traced!(Instant::now()));
 }
 
-/// Sleeps, and returns how long that took by std's clock and by another.
-fn slept<T>(now: impl Fn() -> T, since: impl Fn(T) -> Duration) -> (Duration, Duration, Duration) {
+/// The length of a sleep.
+#[derive(Debug)]
+struct Slept {
+    measured: Duration,
+    /// The limits, from std's clock.
+    least: Duration,
+    most: Duration,
+}
+
+/// Sleeps, and measures that with a clock.
+fn slept<T>(now: impl Fn() -> T, since: impl Fn(T) -> Duration) -> Slept {
     let outer = StdInstant::now();
     let start = now();
     let inner = StdInstant::now();
     thread::sleep(Duration::from_millis(30));
     let least = inner.elapsed();
-    (least, since(start), outer.elapsed())
+    let measured = since(start);
+    Slept {
+        measured,
+        least,
+        most: outer.elapsed(),
+    }
 }
 
 #[test]
 fn an_interval_is_as_long_as_by_std() {
     let tick = Duration::from_millis(20); // a coarse clock's
-    for (least, measured, most) in [
+    for slept in [
         slept(Instant::now, |start| start.elapsed()),
         slept(MonotonicCoarse::now, |start| start.elapsed()),
         slept(CounterMonotonic::now, |start| start.elapsed()),
         slept(CounterMonotonicUnordered::now, |start| start.elapsed()),
     ] {
-        assert!(
-            least.saturating_sub(tick) <= measured && measured <= most + tick,
-            "{least:?} {measured:?} {most:?}"
-        );
+        let least = slept.least.saturating_sub(tick);
+        let most = slept.most + tick;
+        assert!(slept.measured >= least, "{slept:?}");
+        assert!(slept.measured <= most, "{slept:?}");
     }
 }
 

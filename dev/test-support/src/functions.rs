@@ -64,34 +64,62 @@ pub struct Function {
 pub static FUNCTIONS: [Function; 5] = [
     Function {
         name: "time",
-        read: |path, _| (path.time)().map(|seconds| (seconds, 0)),
-        kernel: |_| oracle::clock_gettime(libc::CLOCK_REALTIME_COARSE).map(|now| (now.tv_sec, 0)),
+        read: |path, _| {
+            let seconds = (path.time)()?;
+            Ok((seconds, 0))
+        },
+        kernel: |_| {
+            let now = oracle::clock_gettime(libc::CLOCK_REALTIME_COARSE)?;
+            Ok((now.tv_sec, 0))
+        },
         has_clock: false,
     },
     Function {
         name: "gettimeofday",
-        read: |path, _| (path.gettimeofday)().map(|now| (now.tv_sec, now.tv_usec)),
+        read: |path, _| {
+            let now = (path.gettimeofday)()?;
+            Ok((now.tv_sec, now.tv_usec))
+        },
         kernel: |_| {
-            oracle::clock_gettime(libc::CLOCK_REALTIME).map(|now| (now.tv_sec, now.tv_nsec / 1000))
+            let now = oracle::clock_gettime(libc::CLOCK_REALTIME)?;
+            Ok((now.tv_sec, now.tv_nsec / 1000))
         },
         has_clock: false,
     },
     Function {
         name: "clock_gettime",
-        read: |path, clock| (path.clock_gettime)(clock).map(|now| (now.tv_sec, now.tv_nsec)),
-        kernel: |id| oracle::clock_gettime(id).map(|now| (now.tv_sec, now.tv_nsec)),
+        read: |path, clock| {
+            let now = (path.clock_gettime)(clock)?;
+            Ok((now.tv_sec, now.tv_nsec))
+        },
+        kernel: |id| {
+            let now = oracle::clock_gettime(id)?;
+            Ok((now.tv_sec, now.tv_nsec))
+        },
         has_clock: true,
     },
     Function {
         name: "clock_getres",
-        read: |path, clock| (path.clock_getres)(clock).map(|tick| (tick.tv_sec, tick.tv_nsec)),
-        kernel: |id| oracle::clock_getres(id).map(|tick| (tick.tv_sec, tick.tv_nsec)),
+        read: |path, clock| {
+            let tick = (path.clock_getres)(clock)?;
+            Ok((tick.tv_sec, tick.tv_nsec))
+        },
+        kernel: |id| {
+            let tick = oracle::clock_getres(id)?;
+            Ok((tick.tv_sec, tick.tv_nsec))
+        },
         has_clock: true,
     },
     Function {
         name: "getcpu",
-        read: |path, _| (path.getcpu)().map(|here| (here.cpu.into(), here.node.into())),
-        kernel: |_| oracle::getcpu().map(|(cpu, node)| (cpu.into(), node.into())),
+        read: |path, _| {
+            let here = (path.getcpu)()?;
+            Ok((here.cpu.into(), here.node.into()))
+        },
+        kernel: |_| {
+            let (cpu, node) = oracle::getcpu()?;
+            Ok((cpu.into(), node.into()))
+        },
         has_clock: false,
     },
 ];

@@ -13,11 +13,11 @@ type Entry = [usize; 2];
 /// The copy on the stack, which libc reads, stays as it is.
 pub fn change(changed: usize, value: Option<usize>) -> io::Result<()> {
     let file = fs::read("/proc/self/auxv")?;
-    let words: Vec<usize> = file.chunks_exact(size_of::<usize>()).map(word).collect();
-    let mut vector: Vec<Entry> = words
-        .chunks_exact(2)
-        .map(|pair| [pair[0], pair[1]])
-        .collect();
+    let mut vector = Vec::new();
+    for entry in file.chunks_exact(size_of::<Entry>()) {
+        let (tag, value) = entry.split_at(size_of::<usize>());
+        vector.push([word(tag), word(value)]);
+    }
     for entry in &mut vector {
         if entry[0] == changed {
             *entry = match value {

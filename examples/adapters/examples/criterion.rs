@@ -7,16 +7,20 @@ use criterion::Criterion;
 use vdso_time_criterion::CounterTime;
 
 fn benches(criterion: &mut Criterion<CounterTime>) {
-    criterion.bench_function("a routine", |bencher| bencher.iter(|| black_box(1) + 1));
+    criterion.bench_function("a routine", |bencher| {
+        bencher.iter(|| black_box(1) + 1);
+    });
 }
 
 fn main() {
-    match CounterTime::new() {
-        Ok(counter) => benches(
-            &mut Criterion::default()
-                .with_measurement(counter)
-                .configure_from_args(),
-        ),
-        Err(status) => println!("the counter is not used: {status}"),
-    }
+    let counter = match CounterTime::new() {
+        Ok(counter) => counter,
+        Err(status) => {
+            println!("the counter is not used: {status}");
+            return;
+        }
+    };
+    let criterion = Criterion::default().with_measurement(counter);
+    let mut criterion = criterion.configure_from_args();
+    benches(&mut criterion);
 }

@@ -7,7 +7,9 @@ use vdso_time::Instant;
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let deadline = Instant::now() + Duration::from_millis(20);
-    tokio::time::sleep_until(std::time::Instant::from(deadline).into()).await;
+    let deadline_of_std = std::time::Instant::from(deadline);
+    tokio::time::sleep_until(deadline_of_std.into()).await;
     assert!(Instant::now() >= deadline);
-    println!("it is {:?} after the deadline", deadline.elapsed());
+    let late = deadline.elapsed();
+    println!("it is {late:?} after the deadline");
 }

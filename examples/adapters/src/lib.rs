@@ -14,7 +14,8 @@ use vdso_time::RealtimeCoarse;
 ///
 /// If the clock is beyond the year 9999.
 pub fn jiff_now() -> Result<jiff::Timestamp, jiff::Error> {
-    jiff::Timestamp::try_from(SystemTime::from(RealtimeCoarse::now()))
+    let now = SystemTime::from(RealtimeCoarse::now());
+    jiff::Timestamp::try_from(now)
 }
 
 /// A timer for tracing-subscriber: the coarse clock, in RFC 3339.
@@ -22,6 +23,9 @@ pub struct CoarseTime;
 
 impl FormatTime for CoarseTime {
     fn format_time(&self, out: &mut Writer<'_>) -> fmt::Result {
-        write!(out, "{:.3}", jiff_now().map_err(|_| fmt::Error)?)
+        match jiff_now() {
+            Ok(time) => write!(out, "{time:.3}"),
+            Err(_) => Err(fmt::Error),
+        }
     }
 }

@@ -38,11 +38,12 @@ impl FormatTime for StdTime {
 
 /// Returns a contender that writes a line with this subscriber.
 fn line(name: &'static str, subscriber: impl Subscriber + Send + Sync) -> Contender {
-    let subscriber: &'static Dispatch = Box::leak(Box::new(Dispatch::new(subscriber)));
+    let dispatch = Dispatch::new(subscriber);
+    let dispatch: &'static Dispatch = Box::leak(Box::new(dispatch));
     Contender::new(name, move || {
         // A program would set its only subscriber once, which saves a few ns in each line.
-        with_default(subscriber, || {
-            tracing::info!(answer = black_box(42), "a request was answered")
+        with_default(dispatch, || {
+            tracing::info!(answer = black_box(42), "a request was answered");
         });
     })
 }
@@ -53,39 +54,44 @@ fn child(asked: &[String]) -> Result<(), String> {
             .with_writer(io::sink)
             .with_ansi(false)
     };
-    let [default, std, coarse, without] = CLOCKS;
+    let default = lines();
+    let std = lines().with_timer(StdTime);
+    let coarse = lines().with_timer(CoarseTime);
+    let without = lines().without_time();
     let contenders = [
-        line(default, lines().finish()),
-        line(std, lines().with_timer(StdTime).finish()),
-        line(coarse, lines().with_timer(CoarseTime).finish()),
-        line(without, lines().without_time().finish()),
+        line(CLOCKS[0], default.finish()),
+        line(CLOCKS[1], std.finish()),
+        line(CLOCKS[2], coarse.finish()),
+        line(CLOCKS[3], without.finish()),
     ];
-    samples::print(&[Row::new(LINE, contenders)], asked)
+    let row = Row::new(LINE, contenders);
+    samples::print(&[row], asked)
 }
 
 fn parent(arguments: &Arguments) -> Result<Report, String> {
-    let is_noisy = |samples: &Samples, row: &str| {
-        Spacing::ALL.iter().any(|&spacing| {
-            samples
-                .noise(row, spacing)
-                .is_some_and(|noise| noise > 0.02)
-        })
-    };
-    let samples = Samples::collect(arguments, &[LINE.into()], Samples::add_child, is_noisy)?;
-    let mut table = Table::new("adapters", [LINE, "ns", "/ default"]);
+    let rows = [LINE.to_owned()];
+    let samples = Samples::collect(arguments, &rows, Samples::add_child, is_noisy)?;
+    let head = [LINE, "ns", "/ default"];
+    let mut table = Table::new("adapters", head);
     for clock in CLOCKS {
-        table.add(
-            clock,
-            [
-                samples.both(LINE, clock, 0),
-                samples.cell(LINE, [clock, CLOCKS[0]]),
-            ],
-        );
+        let nanos = samples.both(LINE, clock, 0);
+        let ratio = samples.cell(LINE, [clock, CLOCKS[0]]);
+        table.add(clock, [nanos, ratio]);
     }
-    Ok(Report {
-        tables: vec![table],
-        ..Report::default()
-    })
+    let mut report = Report::default();
+    report.tables.push(table);
+    Ok(report)
+}
+
+/// Returns whether the noise exceeds 2 %.
+fn is_noisy(samples: &Samples, row: &str) -> bool {
+    for spacing in Spacing::ALL {
+        let noise = samples.noise(row, spacing).unwrap_or(0.0);
+        if noise > 0.02 {
+            return true;
+        }
+    }
+    false
 }
 
 fn main() -> ExitCode {

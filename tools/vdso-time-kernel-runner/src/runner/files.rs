@@ -242,7 +242,10 @@ impl Files {
 /// Returns the paths in a directory, but for `.git`. A directory that cannot be read is empty.
 fn children(directory: &Path) -> Vec<PathBuf> {
     let mut paths = Vec::new();
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return paths;
+    };
+    for entry in entries.flatten() {
         if entry.file_name() != ".git" {
             paths.push(entry.path());
         }
@@ -252,13 +255,15 @@ fn children(directory: &Path) -> Vec<PathBuf> {
 
 /// Removes the largest files until at most this many bytes are left. Returns their paths.
 fn leave_out_largest(entries: &mut Entries, most: u64) -> Vec<PathBuf> {
-    let mut files: Vec<(u64, PathBuf)> = entries
-        .iter()
-        .filter(|(_, entry)| entry.content == Content::Copy)
-        .map(|(path, entry)| (entry.size, path.clone()))
-        .collect();
+    let mut files = Vec::new();
+    let mut bytes = 0;
+    for (path, entry) in entries.iter() {
+        if entry.content == Content::Copy {
+            files.push((entry.size, path.clone()));
+            bytes += entry.size;
+        }
+    }
     files.sort_unstable();
-    let mut bytes: u64 = files.iter().map(|(size, _)| size).sum();
     let mut left_out = Vec::new();
     while bytes > most {
         let Some((size, path)) = files.pop() else {

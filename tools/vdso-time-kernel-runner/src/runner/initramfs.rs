@@ -98,13 +98,14 @@ fn write(mut entries: Entries) -> Result<Vec<u8>> {
     entries.remove(Path::new("/"));
     let mut inputs = Vec::new();
     for (path, entry) in entries {
-        let Some(name) = path.to_str().and_then(|path| path.strip_prefix('/')) else {
+        let Some(name) = path.to_str() else {
+            let name = path.display();
             step(&format!(
-                "{}: the name is not UTF-8, so the file is not in the guest",
-                path.display()
+                "{name}: the name is not UTF-8, so the file is not in the guest"
             ));
             continue;
         };
+        let name = name.trim_start_matches('/');
         let (kind, bytes) = match entry.content {
             Content::Directory => (ModeFileType::Directory, Vec::new()),
             Content::Link(target) => (ModeFileType::Symlink, target.as_os_str().as_bytes().into()),
