@@ -1,4 +1,4 @@
-//! [`CounterTime`]: the CPU's own counter, minus the cost of a read of it.
+//! [`CounterTime`]: measures with the CPU's own counter, and subtracts the cost of reading it.
 
 #![allow(unsafe_code, reason = "a fence is an instruction")]
 #![allow(clippy::cast_precision_loss, reason = "ticks are far below 2^53")]
@@ -16,7 +16,7 @@ use vdso_time_counter::{self as counter, Status, Ticks as Value};
 /// On every CPU the second read waits for the routine. On x86, x86_64, arm and aarch64 the routine
 /// also waits for the first read. On riscv64, s390x and loongarch64 no instruction makes it wait.
 ///
-/// Each measurement is followed by its empty one, because the speed of a CPU changes from moment to
+/// Each measurement is followed by an empty one, because the speed of a CPU changes from moment to
 /// moment. The rate is [`counter::State::frequency`], which is right to about 30 parts in a
 /// billion.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub struct CounterTime {
     most: u64,
 }
 
-/// The ticks of some measurements.
+/// The ticks of one measurement, or the sums of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ticks {
     measured: u64,
@@ -34,7 +34,7 @@ pub struct Ticks {
     empty: u64,
 }
 
-/// The error of [`CounterTime::new`]: why the counter's clock does not use the counter.
+/// The error of [`CounterTime::new`]: why the counter clock does not use the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotUsed(Status);
 
@@ -112,7 +112,8 @@ fn fence() {
     unsafe {
         asm!("isb", options(nostack, preserves_flags));
     };
-    // An isb exists in every instruction set of arm, but older assemblers do not know its name.
+    // Assemblers for older arm CPUs do not know the name of isb, so this is an ordered read, which
+    // contains one.
     #[cfg(target_arch = "arm")]
     let _ = Value::read_ordered();
 }

@@ -1,4 +1,5 @@
-//! The measurements: times and sums that the kernel's clock confirms, and the subtraction.
+//! Tests that measurements and their sums agree with the kernel's clock, and that empty
+//! measurements are subtracted.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(clippy::cast_precision_loss, reason = "the values are far below 2^53")]
@@ -37,8 +38,8 @@ fn counter_time() -> Option<CounterTime> {
     }
 }
 
-/// Measures two sleeps, between shorter and longer measurements of the kernel's clock. The error of
-/// the sum may be `nanos` and `ppm` of the time.
+/// Measures two sleeps. Fails unless the sum lies between a shorter and a longer measurement with
+/// the kernel's clock. Its error may be `nanos` plus `ppm` of the time.
 fn is_bracketed<M: Measurement>(measurement: &M, nanos: f64, ppm: f64) {
     let mut sum = measurement.zero();
     let mut least = 0.0;
@@ -70,7 +71,7 @@ fn a_measurement_is_the_kernels_time() {
     is_bracketed(&VdsoTime::<Monotonic>::default(), 0.0, 0.0);
     // NTP changes the rate of the kernel's clock by at most 500 ppm.
     is_bracketed(&VdsoTime::<MonotonicRaw>::default(), 0.0, 500.0);
-    // Two ticks of the slowest timer.
+    // 20 ms are two ticks of the slowest timer.
     is_bracketed(&VdsoTime::<MonotonicCoarse>::default(), 2e7, 0.0);
     if let Some(counter) = counter_time() {
         is_bracketed(&counter, 1000.0, 500.0);
@@ -83,7 +84,7 @@ fn an_empty_measurement_is_subtracted_from_each() {
         return;
     };
     let hertz = counter::state().frequency.unwrap();
-    // The least of many sums is the least interrupted.
+    // The smallest of many sums is the one that was interrupted least.
     let least = |sum: &dyn Fn() -> f64| (0..100).map(|_| sum()).fold(f64::INFINITY, f64::min);
     let empty = least(&|| {
         let add = |sum, _| measurement.add(&sum, &measurement.end(measurement.start()));

@@ -16,7 +16,7 @@ pub use instant::Instant;
 pub use mock::{IntoNanoseconds, Mock};
 pub use upkeep::{Error, Handle, Upkeep};
 
-/// 0 until it is set.
+/// The recent time in nanoseconds, or 0 if none is set.
 static RECENT: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
@@ -96,8 +96,8 @@ impl Clock {
         end.saturating_sub(start)
     }
 
-    /// Returns the time of the last [`set_recent`] or of the [`Upkeep`], which costs one load. If
-    /// there was none, it reads the clock.
+    /// Returns the time that [`set_recent`] or the [`Upkeep`] set last, which costs one load. If
+    /// neither has set a time, it reads the clock.
     ///
     /// # Panics
     ///
@@ -127,7 +127,7 @@ pub fn with_clock<T>(clock: &Clock, f: impl FnOnce() -> T) -> T {
     f()
 }
 
-/// Sets the time of [`Instant::recent`] and [`Clock::recent`], unless their time is later.
+/// Sets the time that [`Instant::recent`] and [`Clock::recent`] return, unless it is later already.
 ///
 /// 0 clears it. Inside [`with_clock`] with a mock, the time can also go back.
 pub fn set_recent(instant: Instant) {
@@ -146,8 +146,8 @@ fn recent() -> Option<Instant> {
     }
 }
 
-/// Returns the mock's time inside [`with_clock`]. Destructors of an ending thread can read the time
-/// after the mock was destroyed.
+/// Returns the mock's time inside [`with_clock`], and `None` outside. When a thread ends, a
+/// destructor can read the time after `MOCK` was destroyed. Then there is no mock either.
 #[inline]
 fn mocked() -> Option<u64> {
     MOCK.try_with(|mock| mock.borrow().as_ref().map(|mock| mock.value()))

@@ -1,4 +1,4 @@
-//! The API of minstant 0.1 and fastant 0.1. Its `Instant` is the type of this crate.
+//! The API of minstant 0.1 and fastant 0.1. Its `Instant` is this crate's type.
 
 use std::sync::OnceLock;
 
@@ -67,7 +67,7 @@ pub struct Atomic(AtomicU64);
 macro_rules! change {
     ($($method:ident: $what:literal;)+) => {$(
         #[doc = $what]
-        #[doc = "\n\nReturns the instant before."]
+        #[doc = "\n\nReturns the previous instant."]
         #[inline]
         pub fn $method(&self, instant: Instant, order: Ordering) -> Instant {
             Instant(self.0.$method(instant.0, order))
@@ -76,7 +76,7 @@ macro_rules! change {
 }
 
 impl Atomic {
-    /// Creates one.
+    /// Creates an atomic that holds an instant.
     #[inline]
     #[must_use]
     pub fn new(instant: Instant) -> Self {
@@ -112,8 +112,8 @@ impl Atomic {
     }
 
     change! {
-        fetch_max: "Stores the later one of the two instants.";
-        fetch_min: "Stores the earlier one of the two instants.";
+        fetch_max: "Stores the later of the two instants.";
+        fetch_min: "Stores the earlier of the two instants.";
         swap: "Stores an instant.";
     }
 }

@@ -11,7 +11,7 @@ static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 /// 1 ms. If the recent time is ahead by less, the CPU may have read the counter early.
 const FUTURE: u64 = 1_000_000;
 
-/// A thread that sets the time of [`Clock::recent`] and [`crate::Instant::recent`] in an interval.
+/// A thread that sets the time of [`Clock::recent`] and [`crate::Instant::recent`] at an interval.
 #[derive(Debug)]
 pub struct Upkeep {
     interval: Duration,
@@ -56,13 +56,13 @@ impl error::Error for Error {
 }
 
 impl Upkeep {
-    /// Sets the interval.
+    /// Creates an upkeep with this interval.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self::new_with_clock(interval, Clock::new())
     }
 
-    /// Sets the interval and the clock, which can be a mock.
+    /// Creates an upkeep with this interval and this clock, which can be a mock.
     #[must_use]
     pub fn new_with_clock(interval: Duration, clock: Clock) -> Self {
         Self { interval, clock }
@@ -79,14 +79,15 @@ impl Upkeep {
     /// As [`Clock::now`].
     pub fn start(self) -> Result<Handle, Error> {
         let Self { interval, clock } = self;
-        // If a read panics, no upkeep is running.
+        // If this read panics, no upkeep counts as running.
         let _ = clock.raw();
         if IS_RUNNING.swap(true, Ordering::Acquire) {
             return Err(Error::UpkeepRunning);
         }
         // Another thread can set a later time meanwhile, and the CPU may read the counter early. So
-        // only a mock replaces every time. A read replaces a time that is far in the future, such
-        // as a mock's.
+        // the recent time can be slightly later than the time that is read here, and only a mock
+        // replaces such a time. The clock replaces a time that is earlier, or far in the future, as
+        // a mock's can be.
         let least = if clock.mock.is_some() { 0 } else { FUTURE };
         let refresh = move || {
             let next = |recent: u64| {
@@ -129,7 +130,7 @@ impl Drop for Handle {
         self.is_ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // A panic of the thread is reported by the thread.
+            // If the thread has panicked, it has reported that itself.
             let _ = thread.join();
         }
         IS_RUNNING.store(false, Ordering::Release);

@@ -1,4 +1,5 @@
-//! quanta reads the counter without a fence, and so does this crate, in the compiler's listing.
+//! Tests in the compiler's listing that this crate reads the counter without a fence, as quanta
+//! does.
 
 #![cfg(all(
     target_arch = "x86_64",
@@ -18,7 +19,8 @@ fn a_read_has_a_fence_only_with_the_feature_ordered() {
         let source = "crates/vdso-time-quanta/tests/programs/reads.rs";
         let listing = library.and_then(|library| program::listing(TRIPLE, source, &library, &[]));
         let Some(listing) = listing else { return };
-        // Rust 1.85 makes a function of the read, which both APIs call.
+        // The whole listing is searched, because Rust 1.85 does not inline the read: both APIs call
+        // it.
         let has = |instruction: &str| listing.lines().any(|line| line.trim() == instruction);
         assert_eq!(
             (has("rdtsc"), has("lfence")),

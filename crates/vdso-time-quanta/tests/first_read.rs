@@ -1,4 +1,5 @@
-//! What holds before the first read of a process. Each test forks, and this program makes no read.
+//! Tests of what happens before and in the first read of a process. Each test forks, and the parent
+//! never reads the clock.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 

@@ -1,4 +1,4 @@
-//! What differs from quanta. `cargo xtask clients` runs quanta's own tests.
+//! Tests of what differs from quanta. `cargo xtask clients` runs quanta's own tests.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use vdso_time_quanta::minstant::{Anchor, Atomic};
 use vdso_time_quanta::{Clock, Instant, Mock, Upkeep, set_recent, with_clock};
 
-/// More than any machine needs for what is to come.
+/// Longer than any machine needs for an event that a test waits for.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
@@ -62,13 +62,13 @@ fn recent_does_not_go_back_and_is_now_until_it_is_set() {
         let before = Instant::now();
         let upkeep = Upkeep::new(Duration::from_secs(3600)).start();
         let recent = Clock::new().recent();
-        // Now the upkeep waits.
+        // By then the upkeep waits for its interval to pass.
         thread::sleep(Duration::from_millis(50));
         drop(upkeep);
         sender.send(recent >= before).unwrap();
     });
     assert_eq!(receiver.recv_timeout(LIMIT), Ok(true));
-    // A mock moves it back.
+    // A mock moves the recent time back.
     let (clock, mock) = Clock::mock();
     mock.increment(5_u64);
     with_clock(&clock, || set_recent(Instant::now()));
@@ -95,7 +95,7 @@ fn an_upkeep_replaces_a_recent_time_from_the_future() {
     assert!((0..10_000).any(is_renewed_then), "{upkeep:?}");
     drop(upkeep);
     set_recent(Instant::ZERO);
-    // The times of a mock can be short.
+    // A mock's time replaces one that is later by only some nanoseconds.
     for nanos in [500_u64, 5] {
         let (clock, mock) = Clock::mock();
         mock.increment(nanos);
@@ -136,7 +136,7 @@ fn the_end_of_a_thread_can_read_the_time() {
     let start = Instant::now();
     thread::spawn(move || {
         AT_END.with(|at_end| at_end.set(AtEnd(sender)).ok());
-        // What is initialized later is destroyed earlier.
+        // A thread-local that is initialized later is destroyed earlier.
         with_clock(&Clock::mock().0, Instant::now)
     });
     assert!(receiver.recv_timeout(LIMIT).unwrap() >= start);

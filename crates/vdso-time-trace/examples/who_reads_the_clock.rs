@@ -1,4 +1,4 @@
-//! Which places of a program read the clock, how often, and which could reuse an earlier read:
+//! Shows which call sites read the clock, how often, and which could reuse an earlier read:
 //! `cargo run --release -p vdso-time-trace --features enabled --example who_reads_the_clock`
 
 use std::hint::black_box;

@@ -2,16 +2,17 @@
 
 /// Makes a call that reads a clock a [`Site`](crate::Site), and returns what the call returns.
 ///
-/// `traced!(call)` or `traced!("name", call)`. Without a name the site has the name of the module.
-/// The call must return a [`Read`](crate::Read). An `i64` is taken for the seconds of `time()`.
+/// `traced!(call)` or `traced!("name", call)`. Without a name, the site gets the path of the module
+/// as its name. The call must return a [`Read`](crate::Read). An `i64` is taken for the seconds of
+/// `time()`.
 ///
 /// Without the feature `enabled`, the macro expands to the bare call.
 #[cfg(feature = "enabled")]
 #[macro_export]
 macro_rules! traced {
     (@site $name:expr, $call:expr) => {{
-        // The call can see this name, because macro hygiene does not apply to items. So no caller
-        // is likely to use it.
+        // The call can see this name, because macro hygiene does not apply to items. So it is one
+        // that no caller is likely to use.
         #[$crate::hidden::linkme::distributed_slice($crate::hidden::SITES)]
         #[linkme(crate = $crate::hidden::linkme)]
         static __VDSO_TIME_TRACE_SITE: $crate::Site = $crate::Site::new(
@@ -38,7 +39,7 @@ macro_rules! traced {
     };
 }
 
-/// Makes a call that reads a clock a [`Site`](crate::Site), with the feature `enabled`. The feature
+/// With the feature `enabled`, makes a call that reads a clock a [`Site`](crate::Site). The feature
 /// is off, so the macro expands to the bare call.
 ///
 /// `traced!(call)` or `traced!("name", call)`. The call must return a [`Read`](crate::Read). An

@@ -15,7 +15,8 @@ pub fn report<const N: usize>(counters: &[Counter; N]) -> Report<N> {
     Report(rows)
 }
 
-/// A table, printed with `{}`. If there are no [`sites`], the text says why.
+/// A table of the sites and their calls, which `{}` prints. If the program has no [`sites`], `{}`
+/// prints the reason instead.
 #[derive(Debug)]
 pub struct Report<const N: usize>([Option<(&'static Site, u64)>; N]);
 

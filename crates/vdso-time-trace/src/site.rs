@@ -30,7 +30,8 @@ pub trait Trace: Sync + 'static {
     fn event(&self, site: &'static Site, nanos: Option<i64>);
 }
 
-/// A [`Trace`] that [`Site::set_tracer`] accepts: one pointer, which can be exchanged atomically.
+/// A [`Trace`] in the form that [`Site::set_tracer`] accepts. A site points to it with a single
+/// pointer, which can be exchanged atomically.
 pub struct Tracer(&'static dyn Trace);
 
 impl Tracer {
@@ -150,7 +151,8 @@ impl Site {
     #[cold]
     #[inline(never)]
     pub fn trace(&'static self, nanos: Option<i64>) {
-        // `Acquire`, so that everything is visible that was written before `set_tracer`.
+        // The load is `Acquire`, so that the tracer sees everything that was written before
+        // `set_tracer`.
         if let Some(tracer) = reference(self.tracer.load(Ordering::Acquire)) {
             tracer.call(self, nanos);
         }
@@ -162,7 +164,7 @@ impl Site {
     reason = "the content of an `AtomicPtr` becomes a reference here"
 )]
 fn reference(tracer: *mut Tracer) -> Option<&'static Tracer> {
-    // SAFETY: a site's pointer is null, or `set_tracer` made it of a `&'static Tracer`.
+    // SAFETY: a site's pointer is null, or `set_tracer` made it from a `&'static Tracer`.
     unsafe { tracer.as_ref() }
 }
 

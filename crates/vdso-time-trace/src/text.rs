@@ -1,4 +1,4 @@
-//! The text of a call without its arguments, made when the program is compiled.
+//! The text of a call without its arguments, which is made at compile time.
 //!
 //! `stringify!` prints a call inside of a program's own macro with spaces between the tokens:
 //! `RealtimeCoarse :: now()`. A space is left out unless it stands between two words, as in

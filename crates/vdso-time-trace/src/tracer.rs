@@ -1,4 +1,4 @@
-//! Several tracers as one.
+//! Tracers that consist of several tracers: arrays and pairs.
 
 use crate::site::{Site, Trace};
 

@@ -1,6 +1,6 @@
-//! What a site costs while it has no tracer, in the compiler's listing (x86_64).
+//! Tests in the compiler's listing what a site costs while it has no tracer (x86_64).
 //!
-//! This program has no site of its own.
+//! This program has no site of its own, so its report is empty.
 
 #![cfg(all(
     target_arch = "x86_64",

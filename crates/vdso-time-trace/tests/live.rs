@@ -21,7 +21,7 @@ fn never_called() -> i64 {
     traced!("never called", time())
 }
 
-/// Becomes many functions with one place in the source.
+/// Becomes several functions, but has one location in the source.
 fn generic<T>(answer: T) -> (T, Instant) {
     (answer, traced!("generic", Instant::now()))
 }
@@ -66,7 +66,7 @@ fn the_function_has_no_spaces_even_inside_a_macro() {
     }
 }
 
-/// Returns the only site of a name.
+/// Returns the only site with this name.
 fn site(name: &str) -> &'static Site {
     let found: Vec<_> = sites().iter().filter(|site| site.name() == name).collect();
     let [site] = found[..] else {
@@ -108,7 +108,7 @@ fn each_use_is_a_site_whether_it_is_called_or_not() {
 
 #[test]
 fn the_value_is_that_of_the_call() {
-    // The caller's names, in a call that returns early.
+    // The call returns early, and uses names that the macro could use as well.
     fn read(answer: ClockId) -> Result<i64, Errno> {
         const SITE: i64 = 0;
         Ok(traced!("?", clock_gettime(answer)?).tv_sec + SITE)

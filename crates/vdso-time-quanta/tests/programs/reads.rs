@@ -1,4 +1,5 @@
-//! The reads of both APIs. The compiler would merge functions with the same code.
+//! The reads of both APIs. The two functions differ, because the compiler would merge functions
+//! with the same code.
 
 use vdso_time_quanta::{Clock, Instant};
 

@@ -1,4 +1,5 @@
-//! A loop of reads, bare and at a site. The compiler would merge functions of the same arguments.
+//! A loop of reads, bare and at a site. The arguments have different types, because the compiler
+//! would otherwise merge the functions.
 
 use std::hint::black_box;
 
