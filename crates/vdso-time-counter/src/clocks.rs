@@ -99,7 +99,7 @@ clock! {
     /// if a read takes 25 ns. So the clock goes back only if `CLOCK_REALTIME` does, except as
     /// [Order](super#order) says. If `CLOCK_REALTIME` is set, or a leap second sets it back
     /// (`STA_INS`), the next segment follows it, at most 17 ms later. A step that is shorter than
-    /// some reads of the kernel's clocks, usually 200 ns, might not be followed.
+    /// eight reads of the kernel's clocks, usually 200 ns, might not be followed.
     ///
     /// # Examples
     ///
@@ -146,7 +146,7 @@ clock! {
 clock! {
     /// `CLOCK_REALTIME`, from the cheapest read of the counter.
     ///
-    /// It is [`CounterRealtime`], with the order of [`CounterMonotonicUnordered`].
+    /// It has the times of [`CounterRealtime`], and the order of [`CounterMonotonicUnordered`].
     pub struct CounterRealtimeUnordered: WallClock, SystemTimeSource, SystemTime on Realtime;
     fast: CLOCK.realtime(Native::ticks),
     else: system_time,
@@ -159,8 +159,8 @@ impl CounterRealtime {
     /// clocks, of [`vdso_time::Monotonic`], or of another clock that is
     /// [`SameScale<Monotonic>`](SameScale).
     ///
-    /// If the wall clock was set since, it is the time that the clock would have had. An instant
-    /// from before a suspend gets a time that is too late.
+    /// If the wall clock was set after the instant, the result is the time that it would have shown
+    /// if it had been set before. An instant from before a suspend gets a time that is too late.
     ///
     /// # Errors
     ///
@@ -170,7 +170,7 @@ impl CounterRealtime {
         let offset = if let Some(offset) = CLOCK.offset() {
             offset
         } else {
-            // For the error of a sandbox.
+            // A sandbox denies a clock. These reads return its error.
             let realtime = kernel_nanos(ClockId::REALTIME)?;
             realtime.saturating_sub(kernel_nanos(ClockId::MONOTONIC)?)
         };

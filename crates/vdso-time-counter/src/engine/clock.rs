@@ -1,27 +1,32 @@
 //! [`CounterClock`]: answers reads, and chooses the reads that update the clock.
 //!
 //! A fast read takes the current segment from the latch. It fails if the next segment is due, if an
-//! update happened during the read, or if its answer is below the high-water mark. Then a slow read
-//! follows. It asks the vDSO if no segment covers its tick, and updates the latch if a segment is
-//! due or wanted.
+//! update happened during the read, or if its answer is below the high-water mark. If it fails, a
+//! slow read follows. The slow read asks the vDSO if no segment covers its tick, and updates the
+//! latch if a segment is due or wanted.
 //!
 //! # Memory ordering
 //!
-//! If one ordered read happens before another, the second time is not earlier:
+//! If one ordered read happens before another, the time of the second read is not earlier. There
+//! are three cases:
 //!
-//! - Both from segments: the ticks of the second are not smaller, and the segments are one function
-//!   that never falls. The second read sees the same update of the latch or a later one.
-//! - First the vDSO, then a segment: the first read raises the high-water mark before it returns,
-//!   or the counter was not used (below).
-//! - First a segment, then the vDSO: the answer is at least the end of that segment, or, if the
-//!   first tick of the segment is not reached, at least its first time. After a restart, or when
-//!   the counter becomes unavailable, the segment stays in force until it ends.
+//! - Both times come from segments: the tick of the second read is not smaller, and the segments
+//!   are one function that never falls. The second read sees the same update of the latch or a
+//!   later one.
+//! - The first time comes from the vDSO and the second one from a segment: the first read raises
+//!   the high-water mark before it returns, and a fast read fails if its time is below the mark. If
+//!   the counter was not used during the first read, the mark is not needed, as shown below.
+//! - The first time comes from a segment and the second one from the vDSO: the second time is at
+//!   least the time of that segment's end, or, if the tick is before the segment's first one, at
+//!   least the segment's first time. After a restart, or when the counter becomes unavailable, the
+//!   segment stays in force until it ends.
 //!
-//! A read loads the latch before the counter. So the tick of a slow read is not smaller than those
-//! that the writer of the segment read. For an ordered fast read the order of the two does not
-//! matter: a tick has one time in whatever segment covers it. On x86 its fence comes before the
-//! loads of the latch, so it does not wait for them. With the fence after them, `ratios` measured
-//! 24 ns instead of 21 on an AMD EPYC. A loop without other work hid that: it showed 0.3 ns.
+//! A read loads the latch before it reads the counter. So the tick of a slow read is not smaller
+//! than those that the writer of the segment read. For an ordered fast read the order of the two
+//! does not matter, because a tick has the same time whatever segment covers it. So on x86 its
+//! fence comes before the loads of the latch, and does not wait for them. With the fence after the
+//! loads, `ratios` measured 24 ns instead of 21 on an AMD EPYC. A loop without other work hid the
+//! difference: there it was 0.3 ns.
 //!
 //! On aarch64 only branches order a read of the counter before a later store: nothing is stored
 //! before `past < used` is decided, which depends on the tick. So no read may be made branch-free.
@@ -29,10 +34,11 @@
 //! Where the counter is not used, a read writes nothing. An answer before the *check time*, at
 //! which the kernel must be asked again, needs no high-water mark:
 //!
-//! - Every later segment begins after the answer. A caller makes one only after it read a kernel
-//!   time at or after the check time, and then measured the counter for at least 11 ms.
-//! - Every earlier segment ended at or before the answer. A caller publishes a check time only
-//!   after it read a kernel time at or after the end of the last segment.
+//! - Every later segment begins after the answer, because a caller makes one only after it has read
+//!   a kernel time at or after the check time, and has then measured the counter for at least
+//!   11 ms.
+//! - Every earlier segment ended at or before the answer, because a caller publishes a check time
+//!   only after it has read a kernel time at or after the end of the last segment.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use core::time::Duration;
@@ -55,17 +61,18 @@ use super::wall;
 /// The largest lead of an answer over the kernel's clock, in nanoseconds. A larger lead means that
 /// the process is in another time namespace (setns(2)).
 ///
-/// An answer is at most the end of a segment that was made during the one before. So its lead is
-/// at most two segments, which are 40 ms at their highest rate. The rest is for the lead that the
-/// first of them had to remove.
+/// An answer is at most the end of a segment that was made during the previous one. So its lead is
+/// at most two segments, which are 40 ms at their highest rate. The rest allows for a lead that the
+/// first of the two segments had to remove.
 const MAX_LEAD: u64 = 4 * segment::LONGEST;
 
 /// 1 ms. Of two reads without a segment in force that come within this time, the second one makes a
 /// segment.
 const SOON: u64 = 1_000_000;
 
-/// The least time of a turn that a read of the wall clock expects, in nanoseconds. If the kernel's
-/// clocks differ by more, it measures their offset exactly.
+/// The shortest time that a read of the wall clock assumes for a turn, in nanoseconds. If the
+/// difference of the kernel's clocks is off from the offset by more than a turn, the read measures
+/// the offset exactly.
 const SHORTEST_TURN: u64 = 500;
 
 /// The longest time for which [`CounterClock::prepare_for_sandbox`] reads, in nanoseconds. A
@@ -74,8 +81,9 @@ const LONGEST_PREPARATION: u64 = 50_000_000;
 
 /// A clock that reads a counter and follows the kernel's clock.
 ///
-/// A sparse read needs the first members and the first words of a copy: one cache line, or two. The
-/// alignment is the size of a static clock, so that it is in one page: see `CLOCK`.
+/// The order of the members is for the sparse read. It needs the first members and the first words
+/// of a copy, which are in one or two cache lines. The alignment is the size of the static clock,
+/// so that the clock is within one page: see `CLOCK`.
 #[repr(C, align(512))]
 pub(crate) struct CounterClock<S> {
     high_water: HighWater,
@@ -97,7 +105,8 @@ fn count(counter: &AtomicUsize) {
     counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }
 
-/// Returns whether a time is at least [`SOON`] after the high-water mark, which can be above it.
+/// Returns whether a time is at least [`SOON`] after the high-water mark. The mark can also be
+/// later than the time.
 #[inline]
 fn is_long_after(now: u64, high_water: u64) -> bool {
     now.wrapping_sub(high_water).wrapping_sub(SOON) as i64 >= 0
@@ -122,8 +131,8 @@ impl<S: Source> CounterClock<S> {
         }
     }
 
-    /// Calls `time` with a segment, its time and the nanoseconds since its start, and returns the
-    /// result, if a fast read can answer.
+    /// Calls `time` with the words of the segment, the monotonic time, and the nanoseconds since
+    /// the start of the segment. Returns the result, or `None` if a fast read cannot answer.
     #[inline]
     fn fast<T>(
         &self,
@@ -153,15 +162,16 @@ impl<S: Source> CounterClock<S> {
     }
 
     /// Returns the monotonic time from a slow read, or `None` if a sandbox denies it. It is
-    /// inlined, because after a pause another page of code costs as much as the vDSO's read.
+    /// inlined, because after a pause the load of another page of code costs as much as a read of
+    /// the vDSO.
     #[allow(
         clippy::inline_always,
         reason = "the compiler takes a call from a cold branch for a rare one"
     )]
     #[inline(always)]
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
-        // With `or_else`, which is not inlined here, a read without the counter took 2 ns longer,
-        // of 25.
+        // A read without the counter takes 25 ns. With `or_else`, which is not inlined here, it
+        // took 2 ns longer.
         if let Some(now) = self.unavailable(Source::monotonic, |now, _| now) {
             return Some(now);
         }
@@ -188,11 +198,12 @@ impl<S: Source> CounterClock<S> {
         let Some(now) = answer.asked else {
             return Some(nanos.wrapping_add(answer.offset));
         };
-        // Without a segment, this read must find out whether the clock was set.
+        // No segment is in force, so this read must find out whether the clock was set.
         let realtime = self.source.realtime()?;
         if answer.is_off {
-            // Answers like the reads without the counter before it. With the offset, a step smaller
-            // than the offset's error would be taken back.
+            // The reads before this one returned the kernel's time, because the counter was
+            // unavailable, and so does this one. The offset does not follow a step that is smaller
+            // than its error. So with the offset, the clock could go back after such a step.
             return Some(realtime);
         }
         let step = realtime
@@ -206,10 +217,10 @@ impl<S: Source> CounterClock<S> {
     }
 
     /// Measures the offset, and publishes it if the wall clock was set. Returns the offset that
-    /// later reads have as well.
+    /// later reads use as well.
     ///
-    /// A reader that used an offset before it is published could be ahead of a segment that another
-    /// caller is making.
+    /// A reader that used an offset before it is published could return a time that is ahead of a
+    /// segment that another caller is making.
     #[cold]
     #[inline(never)]
     fn follow_step(&self) -> Option<i64> {
@@ -236,13 +247,14 @@ impl<S: Source> CounterClock<S> {
         }
         let now = self.source.monotonic()?;
         let state = self.load();
-        // After an update that was cut off nothing is published any more: see `latch`.
+        // After an update that was cut off, nothing can be published any more: see `latch`. So the
+        // read uses the offset that it has measured.
         let is_lost = version.has_writer() && now.wrapping_sub(state.sampled.nanos) > OLD;
         Some(if is_lost { offset } else { state.offset })
     }
 
     /// Returns the vDSO's answer while the counter is not used and the kernel need not be asked.
-    /// `monotonic` computes its monotonic time.
+    /// `monotonic` computes the monotonic time of the answer.
     #[inline]
     fn unavailable<T: Copy>(
         &self,
@@ -317,11 +329,14 @@ impl<S: Source> CounterClock<S> {
         }
         let (now, answer) = self.ask_kernel(&view.state, view.ticks)?;
         let is_soon = !is_long_after(now, self.high_water.get());
-        // Before the update, whose segment may begin earlier than this answer.
+        // The mark is raised before the update, because the new segment may begin earlier than this
+        // answer.
         let answer = self.high_water.raise(answer);
         let mut is_off = view.state.is_off();
-        // A segment removes a lead. Without it the time would stand still. If the counter was set
-        // back, the segment must not come into force again.
+        // A segment that begins soon stays, because this CPU's counter is only behind. Otherwise
+        // the counter may have been set back, and that segment must not come into force again. If
+        // the answer has a lead, the next segment is wanted, because it removes the lead. Without a
+        // segment the time would stand still until the kernel's clock has caught up.
         if !view.state.segment.begins_soon(view.ticks)
             && self.update(&mut view, now, is_soon || answer > now)
         {
@@ -359,18 +374,19 @@ impl<S: Source> CounterClock<S> {
     /// Returns the time of a tick, once the counter is measured.
     pub(crate) fn nanos_of(&self, ticks: u64) -> Option<u64> {
         self.time_at(ticks).or_else(|| {
-            // This read makes segments and samples, which a program that only converts needs.
+            // A program that only converts needs this read, because it makes segments and samples.
             self.slow_monotonic()?;
             self.time_at(ticks).or_else(|| self.load().nanos_of(ticks))
         })
     }
 
-    /// Returns the kernel's time, and the answer when no segment covers the tick. The answer is not
-    /// earlier than previous answers, unless the process entered another time namespace.
+    /// Returns the kernel's time, and the answer of a read whose tick no segment covers. The answer
+    /// is not earlier than previous answers, unless the process entered another time namespace.
     fn ask_kernel(&self, state: &ClockState, ticks: u64) -> Option<(u64, u64)> {
         let high_water = self.high_water.get();
         let held = state.segment.held(ticks);
-        // Read last, so that both are ahead of it by `MAX_LEAD` at most.
+        // The kernel's clock is read last, so that the two times are ahead of it by at most
+        // `MAX_LEAD`.
         let now = self.source.monotonic()?;
         if is_foreign(high_water, now) {
             self.high_water.replace(high_water, now);
@@ -426,7 +442,8 @@ impl<S: Source> CounterClock<S> {
     }
 
     pub(crate) fn state(&self) -> State {
-        // Loaded before the view, so that a later answer of the vDSO is not counted as a lead.
+        // The mark is loaded before the view, so that a later answer of the vDSO is not counted as
+        // a lead.
         let high_water = self.high_water.get();
         let view = self.view();
         let bound = match view.segment {
@@ -473,8 +490,8 @@ impl<S: Source> CounterClock<S> {
         Some(wall::best(&possible, turn))
     }
 
-    /// Returns why the counter will not be used: what the kernel says, or the rate that was
-    /// measured.
+    /// Returns an error if the counter will not be used. The reason comes from the kernel, or from
+    /// the rate that was measured.
     pub(crate) fn check(&self) -> Result<(), Unavailable> {
         let state = self.load();
         if self.forbids_system_calls.load(Relaxed) {
@@ -536,7 +553,7 @@ impl<S: Source> CounterClock<S> {
 struct SlowAnswer {
     /// The monotonic time.
     nanos: u64,
-    /// The offset of the wall clock that reads by the segment have.
+    /// The offset of the wall clock that reads from the segment use.
     offset: i64,
     /// [`ClockState::turn`].
     turn: u64,

@@ -25,9 +25,10 @@
 //! | it has stored all of them | 257 | words A (selected) | words B |
 //! | it clears the bit and advances | 384 | words A | words B (selected) |
 //!
-//! A reader that finds 256 before and after it, or 257, has read words A, whole. If the number has
-//! changed it drops what it read, because a later update could already be storing into copy 0. A
-//! signal handler that interrupts the writer in the third line finds 257 twice, and reads words A.
+//! A reader loads the number before and after the words. If it finds 256 both times, or 257 both
+//! times, the words that it has read are words A, and complete. If the number has changed, it drops
+//! what it read, because a later update could already be storing into copy 0. A signal handler that
+//! interrupts the writer in the third line finds 257 twice, and reads words A.
 //!
 //! # Memory ordering
 //!
@@ -43,7 +44,8 @@
 //! - W2 synchronizes with R3 if R2 sees a word of W3. Then R4 sees W1 or a later value. So a reader
 //!   whose words come from a later update than R1 sees a changed sequence number and drops them.
 //!
-//! The sequence number repeats after 2^25 updates on a 32-bit machine, which take hours.
+//! On a 32-bit machine the sequence number repeats after 2^25 updates. They take hours, so only a
+//! reader that was stopped for hours could miss a change.
 
 use core::sync::atomic::{AtomicUsize, Ordering, fence};
 
@@ -100,8 +102,8 @@ impl<const N: usize> Latch<N> {
         }
     }
 
-    /// Reads the same way until no writer comes between. It repeats only if another caller made
-    /// progress.
+    /// Reads in the same way as [`read`](Self::read), until no writer interferes. It repeats only
+    /// if another caller made progress.
     #[inline]
     pub(crate) fn read_whole<T>(&self, read: impl Fn(Version, [&[Word; N]; 2]) -> T) -> T {
         loop {

@@ -10,7 +10,7 @@ use super::segment::{self, Rate, Segment, scale};
 use super::source::Keeper;
 use super::status::{Statistics, Unavailable};
 
-/// The age at which a sample gives no rate, because the system may have been suspended since.
+/// The age above which a sample gives no rate, because the system may have been suspended since.
 pub(crate) const OLD: u64 = 1_000_000_000;
 /// The longest time after which an unavailable counter is checked again, in nanoseconds.
 pub(crate) const LONGEST_RETRY: u64 = 640_000_000_000;
@@ -31,7 +31,8 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    /// Decodes without a table, which would be another page for a sparse read.
+    /// Decodes the phase without a table, which would be on another page that a sparse read has to
+    /// load.
     fn from_code(code: u8) -> Self {
         match code {
             0 => Self::Idle,
@@ -66,7 +67,7 @@ pub(crate) struct ClockState {
     pub(crate) phase: Phase,
     /// Who keeps the clock source, if the kernel was asked.
     pub(crate) keeper: Keeper,
-    /// Why the counter is unavailable, or was the last time.
+    /// Why the counter is unavailable, or why it last was.
     pub(crate) unavailable: Option<Unavailable>,
     /// How many calibrations in a row were corrupted.
     pub(crate) corrupted: u8,
@@ -128,8 +129,8 @@ impl ClockState {
         self.phase != Phase::Idle || self.calibrations > 0
     }
 
-    /// Returns the largest number of nanoseconds that an undisturbed read of two of the kernel's
-    /// clocks takes, or 0 if the rate is not known.
+    /// Returns the longest time that an undisturbed turn takes, in nanoseconds, or 0 if the rate is
+    /// not known. A turn is one read of each of two of the kernel's clocks.
     pub(crate) fn turn(&self) -> u64 {
         let ticks = self.cost.saturating_add(1).saturating_mul(3);
         segment::long_nanos(ticks, self.base_rate)
@@ -314,7 +315,7 @@ pub(crate) fn segment_of(words: &Words) -> Segment {
 }
 
 /// Encodes the wall clock at the first tick of the segment: nanoseconds below a second in the
-/// lowest bits, and above them seconds from 1698 to 2242. The kernel allows none after 2232.
+/// lowest bits, and above them seconds from 1698 to 2242. The kernel allows no time after 2232.
 pub(crate) fn wall_word(nanos: i64) -> u64 {
     let Timespec { tv_sec, tv_nsec } = Timespec::from_nanos(nanos);
     ((tv_sec << NANOS_BITS) | tv_nsec) as u64
@@ -333,7 +334,7 @@ fn offset(wall_word: u64, nanos: u64) -> i64 {
     (wall(wall_word).as_nanos() as i64).wrapping_sub(nanos as i64)
 }
 
-/// Returns [`ClockState::turn`], by the segment's rate.
+/// Returns [`ClockState::turn`], computed with the segment's rate.
 #[inline]
 pub(crate) fn turn_of(words: &Words) -> u64 {
     let (_, cost) = split(words[PROGRESS].load());
@@ -345,8 +346,8 @@ pub(crate) fn offset_of(words: &Words) -> i64 {
     offset(words[WALL].load(), words[NANOS].load())
 }
 
-/// Returns the time of the wall clock, given its word and the nanoseconds since then: less than a
-/// second, so nothing is divided.
+/// Returns the time of the wall clock, given its word and the nanoseconds that have passed since.
+/// They are less than a second, so no division is needed.
 #[inline]
 pub(crate) fn realtime_after(wall_word: u64, passed: u64) -> Timespec {
     let Timespec { tv_sec, tv_nsec } = wall(wall_word);
@@ -363,8 +364,8 @@ pub(crate) fn realtime_after(wall_word: u64, passed: u64) -> Timespec {
 /// Reads the counter. Returns the time of the first tick of the segment and the nanoseconds since,
 /// if the segment is fresh.
 ///
-/// Without a segment it does not read the counter, because the thread might not be allowed to.
-/// The branch also orders `isb` and `CNTVCTSS_EL0` after the loads before it (Arm Architecture
+/// Without a segment it does not read the counter, because the thread might not be allowed to read
+/// it. The branch also orders `isb` and `CNTVCTSS_EL0` after the loads before it (Arm Architecture
 /// Reference Manual, D12.2).
 #[inline]
 pub(crate) fn fresh(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 2]> {
@@ -373,7 +374,8 @@ pub(crate) fn fresh(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 
         return None;
     }
     let past = ticks().wrapping_sub(words[START].load());
-    // No segment has more than 2^32 ticks. On x86 the low 32 bits are ready earlier than all 64.
+    // No segment has more than 2^32 ticks, so the low 32 bits are enough. On x86 they are ready
+    // earlier than all 64.
     let passed = segment::nanos(u64::from(past as u32), words[RATE].load());
     (past < used).then(|| [words[NANOS].load(), passed])
 }
