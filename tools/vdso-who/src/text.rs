@@ -77,8 +77,8 @@ pub(crate) fn shortened(name: &str, width: usize) -> String {
     "...".chars().chain(end).collect()
 }
 
-/// Replaces the content of brackets with `..`, except the type and the trait of `<T as
-/// Trait>::function`.
+/// Replaces the content of brackets with `..`, except the type and the trait of
+/// `<T as Trait>::function`.
 fn without_content(name: &str, open: char, close: char) -> String {
     let content = format!("{open}..{close}");
     // Brackets that are kept are replaced with control characters meanwhile.

@@ -258,8 +258,8 @@ impl AddressSpace {
     }
 
     /// Returns the name of code without a file. It is just-in-time compiled code if there is a perf
-    /// map or a JVM. Otherwise it can also be code that the program has moved, as `node
-    /// --use-largepages`, BOLT and ClickHouse do.
+    /// map or a JVM. Otherwise it can also be code that the program has moved, as
+    /// `node --use-largepages`, BOLT and ClickHouse do.
     fn compiled(&mut self, address: u64, module: &str) -> Frame {
         let mapped = &self.mapped;
         let open = || perf_map::open(mapped.pid(), mapped.thread());

@@ -269,8 +269,8 @@ fn is_called_by_clock(space: &mut AddressSpace, sample: &Sample) -> bool {
     matches!(number_before(&code), Number::Is(number) if call_of(number, sample) != Call::Other)
 }
 
-/// Returns the number of the system call at the end of this code. An i386 program makes it by
-/// calling `__kernel_vsyscall`.
+/// Returns the number of the system call at the end of this code. The code can also end with a call
+/// of `__kernel_vsyscall`, which then makes the system call.
 fn number_before(code: &[u8]) -> Number {
     const ENTERS: [&[u8]; 4] = [
         &[0x0f, 0x05],

@@ -117,7 +117,9 @@ xz -f "$P.mini" && strip "$P" && objcopy --add-section .gnu_debugdata="$P.mini.x
 
 #[test]
 fn counts_are_within_1_percent_and_sampled_shares_within_10() {
-    println!("| Program | counted | a counted read | 75 % sampled |\n|---|---|---|---|");
+    println!(
+        "| program | counted reads | cost of a counted read | share of `often` |\n|---|---|---|---|"
+    );
     for recipe in PROGRAMS {
         let Some(path) = compiled(recipe) else {
             continue;
