@@ -136,11 +136,8 @@ pub enum LocateError {
 impl fmt::Display for LocateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Absent if cfg!(feature = "libc") => {
-                f.write_str("no vDSO: AT_SYSINFO_EHDR is missing or 0")
-            }
             Self::Absent => f.write_str(
-                "no vDSO: AT_SYSINFO_EHDR is missing or 0, a sandbox hides it, or /proc is not mounted",
+                "no vDSO: AT_SYSINFO_EHDR is missing or 0 or, without libc, a sandbox hides it or /proc is not mounted",
             ),
             Self::Unmapped => f.write_str("no vDSO: AT_SYSINFO_EHDR points to unreadable memory"),
             Self::Unchecked => f.write_str(
