@@ -82,7 +82,7 @@ causes! {
         "Describe the generic timer in the device tree as arm,armv7-timer. Remove \
          arm,cpu-registers-not-fw-configured only if the firmware sets the timer's registers on \
          every CPU.";
-    /// The vDSO's function is missing, or must not be called.
+    /// The vDSO has no function for the call, or has one that must not be called.
     NoFunction = "no-function",
         "this kernel's vDSO does not have the function",
         "A newer kernel may have it.";
@@ -283,7 +283,8 @@ impl Cause {
         if current.is_empty() {
             return Self::Unexplained;
         }
-        // The vDSO has no workaround for an erratum of arm's timer.
+        // If arm's timer has an erratum, the vDSO enters the kernel, because only the kernel has a
+        // workaround.
         if current == "arch_sys_counter" {
             return Self::CounterDistrusted;
         }
@@ -340,14 +341,14 @@ mod tests {
         facts.cause()
     }
 
-    /// Tests the machines on which a database's own check was wrong, or needed a measurement of 50
-    /// ms. The name of a clock source alone never makes it slow: the name only explains what was
-    /// measured.
+    /// Each row describes a machine on which a database's own check was wrong, or needed a
+    /// measurement of 50 ms. No clock source is called slow because of its name: the name only
+    /// explains what was measured.
     #[test]
     fn a_cheap_read_is_fine_on_each_machine_and_a_slow_one_has_its_cause() {
         use Cause::{ClockSource, CounterDistrusted, Unexplained};
         for (architecture, current, available, if_slow) in [
-            // valkey#4269, an arm64 server. Only an erratum of the timer makes its vDSO slow.
+            // valkey#4269, an arm64 server. Its vDSO is slow only if the timer has an erratum.
             (
                 "aarch64",
                 "arch_sys_counter",
@@ -357,7 +358,7 @@ mod tests {
             // ClickHouse#41111, a guest of KVM. The host decides whether its vDSO is slow.
             ("x86_64", "kvm-clock", "kvm-clock tsc acpi_pm", ClockSource),
             ("x86_64", "kvm-clock", "kvm-clock", ClockSource),
-            // redis#10604, EC2 under Xen: 596 ns, and 27 ns with tsc.
+            // redis#10604, EC2 under Xen. A read took 596 ns, and 27 ns with tsc.
             ("x86_64", "xen", "xen tsc hpet acpi_pm", ClockSource),
             ("x86_64", "tsc", "xen tsc hpet acpi_pm", Unexplained),
             ("x86_64", "hpet", "hpet tsc acpi_pm", ClockSource),

@@ -20,13 +20,13 @@
 //! | a wall-clock time stamp to the nanosecond | [`SystemTime::now()`] |
 //! | an interval | [`Instant::now()`] |
 //! | an interval that counts suspended time | [`Boottime::now()`] |
-//! | many intervals, on the CPU's counter | the package [`vdso-time-counter`] |
+//! | many intervals, measured with the CPU's counter | the package [`vdso-time-counter`] |
 //! | any clock of clock_gettime(2) | [`clock_gettime()`] |
-//! | the time of a clock of your own, in tests | [`MonotonicClock`], [`WallClock`] |
+//! | the time of a clock of your own, as in a test | [`MonotonicClock`], [`WallClock`] |
 //! | a clock that is chosen at run time | [`InstantSource`], [`SystemTimeSource`] |
 //!
 //! [`routes()`] reports for each function whether the vDSO answers and, if not, why. [`warm_up()`]
-//! prepares for a sandbox. [`vdso`] and [`elf`] give access to the image itself.
+//! prepares a program for a sandbox. [`vdso`] and [`elf`] give access to the image itself.
 //!
 //! # Errors and panics
 //!

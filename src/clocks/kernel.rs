@@ -91,8 +91,8 @@ clocks! {
     /// Its times convert `into` an [`Instant`](crate::Instant).
     pub struct MonotonicCoarse: MonotonicClock, InstantSource, Instant = MONOTONIC_COARSE;
 
-    /// `CLOCK_REALTIME`: the wall clock, UTC without leap seconds. It can step, and it counts while
-    /// the system is suspended.
+    /// `CLOCK_REALTIME`: the wall clock, UTC without leap seconds. It can step, and it advances
+    /// while the system is suspended.
     pub struct Realtime: WallClock, SystemTimeSource, SystemTime = REALTIME;
 
     /// `CLOCK_REALTIME_COARSE`: `CLOCK_REALTIME` at the last timer tick, usually at most 10 ms ago.
@@ -119,7 +119,8 @@ clocks! {
     /// stops while the system is suspended.
     pub struct MonotonicRaw: MonotonicClock, InstantSource, Instant = MONOTONIC_RAW;
 
-    /// `CLOCK_BOOTTIME`: like `CLOCK_MONOTONIC`, but it also counts while the system is suspended.
+    /// `CLOCK_BOOTTIME`: like `CLOCK_MONOTONIC`, but it also advances while the system is
+    /// suspended.
     pub struct Boottime: MonotonicClock, InstantSource, Instant = BOOTTIME;
 
     /// `CLOCK_PROCESS_CPUTIME_ID`: the CPU time that all threads of this process have used.

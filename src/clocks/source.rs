@@ -127,7 +127,7 @@ pub trait InstantSource<S = Monotonic> {
     ///
     /// # Errors
     ///
-    /// For a kernel clock, as [`clock_gettime`](crate::clock_gettime).
+    /// For a kernel clock, the errors of [`clock_gettime`](crate::clock_gettime).
     fn try_now(&self) -> Result<Instant<S>, Errno>;
 
     /// Returns the current time.
@@ -178,7 +178,7 @@ pub trait SystemTimeSource<S = Realtime> {
     ///
     /// # Errors
     ///
-    /// For a kernel clock, as [`clock_gettime`](crate::clock_gettime).
+    /// For a kernel clock, the errors of [`clock_gettime`](crate::clock_gettime).
     fn try_now(&self) -> Result<SystemTime<S>, Errno>;
 
     /// Returns the current time.

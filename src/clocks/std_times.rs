@@ -21,7 +21,8 @@ struct Moment {
     width: Duration,
 }
 
-/// Stays valid in a forked child, because both clocks advance equally.
+/// The pair of times. It stays valid in a forked child, because both clocks advance at the same
+/// rate.
 static MOMENT: OnceLock<Moment> = OnceLock::new();
 
 /// The number of attempts to read both clocks. The fastest one counts, because a signal or another

@@ -159,8 +159,8 @@ impl<C: WallClock> SystemTime<C> {
     ///
     /// # Errors
     ///
-    /// If this time is in the future, which happens if the clock was set back.
-    /// [`SystemTimeError::duration`] is how far.
+    /// If this time is in the future, which happens if the clock was set back. The error's
+    /// [`duration`](SystemTimeError::duration) says how far.
     ///
     /// # Panics
     ///
@@ -279,7 +279,8 @@ impl<C> SystemTime<C> {
     ///
     /// # Errors
     ///
-    /// If `earlier` is later. [`SystemTimeError::duration`] is by how much.
+    /// If `earlier` is later than this time. The error's [`duration`](SystemTimeError::duration)
+    /// says by how much.
     #[inline]
     pub const fn duration_since(&self, earlier: Self) -> Result<Duration, SystemTimeError> {
         let this = self.time.since_earliest();

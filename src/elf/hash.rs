@@ -11,7 +11,7 @@ use super::layout::{ADDR_SIZE, Bytes, ELFCLASS64, at};
 /// ends outside of the image.
 #[inline]
 pub(super) fn count_sysv(hash: Bytes<'_>, machine: u16) -> Option<usize> {
-    // Alpha and 64-bit S/390 have words of 8 bytes (their psABIs).
+    // On Alpha and 64-bit S/390, the words of this table have 8 bytes (see their psABIs).
     const EM_S390: u16 = 22;
     const EM_ALPHA: u16 = 0x9026;
     let is_wide = hash.class() == ELFCLASS64 && matches!(machine, EM_S390 | EM_ALPHA);

@@ -39,9 +39,9 @@ pub(super) struct Load {
 impl Load {
     /// Returns whether an address lies in the segment.
     ///
-    /// Addresses wrap at 64 bits: gVisor links its image at 0xffffffffff700000, and QEMU relocates
-    /// addresses and `p_vaddr` together. No process can map a 32-bit image that crosses 4 GiB, so
-    /// its addresses beyond 4 GiB are outside.
+    /// The subtraction wraps at 64 bits, so this is right for any `p_vaddr`: gVisor links its image
+    /// at 0xffffffffff700000, and QEMU relocates `p_vaddr` together with the addresses. The end of
+    /// a 32-bit image is not expected to wrap at 4 GiB, because no process can map such an image.
     #[inline]
     pub(super) fn contains(self, address: u64) -> bool {
         address.wrapping_sub(self.vaddr) < self.size as u64
@@ -136,7 +136,7 @@ fn range(offset: u64, size: u64) -> Range<usize> {
     start..start.saturating_add(size)
 }
 
-/// The entries of the dynamic section that the parser uses, or 0 for a missing one.
+/// The entries of the dynamic section that the parser uses. A missing entry is 0.
 #[derive(Default)]
 pub(super) struct Dynamic {
     // The addresses of tables.

@@ -391,9 +391,9 @@ fn binding(entry: Bytes<'_>) -> u8 {
 ///   follows the symbol table in every linker script: (0x320 - 0x1d0) / 24 = 14. If the strings
 ///   come first nevertheless, the symbols end with the image.
 ///
-/// The tables of this image lie in its first page, and its hash table proves it: 14 symbols fit
-/// between 0x1d0 and 0x1000. Without a hash table, more symbols could follow in the next page, and
-/// if the hash table counted 200 symbols, they would.
+/// The symbols of this image end in its first page, and the hash table proves it: 14 symbols fit
+/// between 0x1d0 and 0x1000. If there were no hash table, more symbols could follow in the next
+/// page. If the hash table counted 200 symbols, some of them would be there.
 #[inline]
 fn symbol_count(
     known: Bytes<'_>,

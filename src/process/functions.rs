@@ -37,8 +37,8 @@ pub enum VdsoFn {
     Getcpu(unsafe extern "C" fn(*mut u32, *mut u32, *mut c_void) -> i32),
 }
 
-/// The function of an image that answers each call, as
-/// [`Vdso::functions`](super::vdso::Vdso::functions) returns it.
+/// For each call, the function of an image that answers it, as
+/// [`Vdso::functions`](super::vdso::Vdso::functions) returns them.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Functions {

@@ -30,7 +30,7 @@ pub(crate) fn probe(address: usize) -> Result<(), Errno> {
     }
 }
 
-/// Reads the first words of a file. It does not wait for the writer of a pipe.
+/// Reads the first words of a file. If the file is a pipe, this does not wait for a writer.
 ///
 /// # Errors
 ///

@@ -24,8 +24,8 @@ const PAGE: usize = 4096;
 /// These bytes must be readable, initialised and part of one allocation that `base` may read, and
 /// must not change during `'a`:
 ///
-/// - from `base` to the end of its page, if `probe` passes this page;
-/// - if these begin an image, the first [`Image::extent`] bytes, if `probe` passes all their pages.
+/// - from `base` to the end of its page, if `probe` accepts this page;
+/// - if these begin an image, the first [`Image::extent`] bytes, if `probe` accepts their pages.
 #[inline]
 pub(super) unsafe fn image<'a, E: From<ParseError>>(
     base: *const u8,
@@ -35,8 +35,8 @@ pub(super) unsafe fn image<'a, E: From<ParseError>>(
     // the page that was probed.
     let in_first_page = PAGE - base.addr() % PAGE;
     probe(base.addr() & !(PAGE - 1))?;
-    // SAFETY: `probe` passed the first page, and the slice ends with it. So the caller promises
-    // that these bytes can be a slice.
+    // SAFETY: `probe` accepted the first page, and the slice ends with this page. So the caller
+    // promises that these bytes can be a slice.
     let beginning = unsafe { slice::from_raw_parts(base, in_first_page) };
     // An error may only mean that a table continues after this page. Otherwise `extent` or `parse`
     // finds it again and returns it.
@@ -50,9 +50,9 @@ pub(super) unsafe fn image<'a, E: From<ParseError>>(
         probe(page)?;
     }
     let size = size.max(in_first_page); // the program headers may lie after the segment
-    // SAFETY: `probe` passed every page up to the end of the slice, which is that of the image or
-    // of the first page. So the caller promises that these bytes can be a slice. It has at most
-    // 1 MiB (`Image::extent`).
+    // SAFETY: `probe` accepted every page up to the end of the slice, which is the end of the image
+    // or of the first page. So the caller promises that these bytes can be a slice. It is at most
+    // 1 MiB long (`Image::extent`).
     let whole = unsafe { slice::from_raw_parts(base, size) };
     Ok(Image::parse(whole)?)
 }

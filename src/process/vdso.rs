@@ -54,10 +54,11 @@ impl Vdso<'static> {
             Err(_) => Err(LocateError::Unchecked),
         };
         let base = ptr::with_exposed_provenance(vdso.address);
-        // SAFETY: `probe` passes a page if the kernel says that it is readable, or if a sandbox
-        // denies the question and the address is getauxval's. That is the vDSO's (`VdsoAddress`),
-        // because the documentation of this function forbids removing the vDSO beside such a
-        // sandbox. The vDSO is read-only, and the documentation forbids removing it later.
+        // SAFETY: `probe` accepts a page if the kernel says that it is readable, or if a sandbox
+        // denies the check and the address comes from getauxval. The address is then the vDSO's
+        // (`VdsoAddress`), because the documentation of this function forbids the removal of the
+        // vDSO in such a sandbox. The vDSO is read-only, and the documentation forbids its removal
+        // after this call.
         let image = unsafe { mapping::image(base, probe) }?;
         Ok(Self { image })
     }

@@ -10,7 +10,7 @@
 #![allow(
     clippy::missing_safety_doc,
     clippy::must_use_candidate,
-    reason = "documented there too"
+    reason = "documented there as well"
 )]
 
 use crate::routes::{Route, Routes};

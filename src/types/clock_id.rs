@@ -28,8 +28,8 @@ macro_rules! clocks {
 clocks! {
     /// Wall-clock time since the Epoch. NTP slews it, and it can be set, so it can step.
     REALTIME = 0, "CLOCK_REALTIME";
-    /// Time since boot, or since another point in a time namespace. NTP slews it, it is never set,
-    /// and it does not count suspended time.
+    /// Time since boot, or in a time namespace since another moment. NTP slews it. It is never set,
+    /// and does not count suspended time.
     MONOTONIC = 1, "CLOCK_MONOTONIC";
     /// CPU time used by all threads of this process. A read is a system call.
     PROCESS_CPUTIME = 2, "CLOCK_PROCESS_CPUTIME_ID";
@@ -43,7 +43,7 @@ clocks! {
     /// `MONOTONIC` at the last timer tick, usually at most 10 ms ago. A read does not need the
     /// CPU's counter.
     MONOTONIC_COARSE = 6, "CLOCK_MONOTONIC_COARSE";
-    /// `MONOTONIC`, plus the time in which the system was suspended.
+    /// `MONOTONIC`, plus the time during which the system was suspended.
     BOOTTIME = 7, "CLOCK_BOOTTIME";
     /// `REALTIME`, for timers that wake a suspended system. A read is a system call.
     REALTIME_ALARM = 8, "CLOCK_REALTIME_ALARM";
@@ -122,9 +122,9 @@ impl ClockId {
 
     /// Returns the id of the clock with this number and kind, or the id that no kernel has.
     ///
-    /// The number has 29 bits. A number of 28 bits has a complement whose highest bit is set, so
-    /// the id is negative. A larger number would be truncated, and would name another process,
-    /// thread or clock.
+    /// The id has 29 bits for the complement of the number. The complement of a number below 2^28
+    /// has its highest bit set, so the id is negative. A larger number would be truncated, and
+    /// would name another process, thread or clock.
     const fn dynamic(number: u32, kind: i32) -> Self {
         if number >= 1 << 28 {
             return Self(i32::MAX);

@@ -12,8 +12,8 @@ const NANOS_PER_SEC: i64 = 1_000_000_000;
 
 /// A time in seconds and nanoseconds, 64 bits each on every architecture.
 ///
-/// The layout is the same as that of `struct __kernel_timespec` (include/uapi/linux/time_types.h).
-/// Unlike [`Instant`] and [`SystemTime`], the type does not say which clock the time is from.
+/// It has the layout of `struct __kernel_timespec` (include/uapi/linux/time_types.h). Unlike
+/// [`Instant`] and [`SystemTime`], the type does not say which clock the time is from.
 ///
 /// There is no conversion to `libc::timespec`, because a new major version of libc would break it.
 /// Convert the two fields.

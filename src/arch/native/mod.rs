@@ -1,6 +1,7 @@
-//! The system call of the architecture that this build is for, and its table.
+//! The code that makes a system call on the architecture of this build, and the architecture's
+//! table.
 //!
-//! On x86 and arm it is the function `vdso_time_enter` in assembly. A program may link several
+//! On x86 and arm this is the function `vdso_time_enter` in assembly. A program may link several
 //! copies of this crate. So the symbol is weak, and the assembly defines it only once if LTO joins
 //! several copies. A version of this crate that changes the arguments must also change the name.
 //! The symbol is hidden. So the Rust function that calls it is never inlined, because the caller of

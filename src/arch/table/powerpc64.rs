@@ -1,7 +1,8 @@
 //! `powerpc64`. Little-endian programs call the vDSO. Big-endian ones go through libc, because
 //! their function pointers are the addresses of descriptors (ELFv1).
 //!
-//! - Names and version: arch/powerpc/kernel/vdso/vdso64.lds.S. Both byte orders have the same.
+//! - Names and version: arch/powerpc/kernel/vdso/vdso64.lds.S. They are the same for both byte
+//!   orders.
 //! - Errors: a function that fails returns a positive error number and sets the flag CR0.SO
 //!   (Documentation/ABI/stable/vdso). A C call does not return the flag, so every result but 0
 //!   counts as an error, after which the kernel is asked. `__kernel_time` cannot fail

@@ -5,7 +5,7 @@ use super::syscall;
 use crate::errno::Errno;
 use crate::types::{ClockId, Cpu, Timespec, Timeval};
 
-/// Returns the seconds since the Epoch: time(2), with 64 bits on every architecture.
+/// Returns the seconds since the Epoch, as time(2) does, but with 64 bits on every architecture.
 ///
 /// As in time(2), these are the seconds of `CLOCK_REALTIME_COARSE`. They change at a timer tick, up
 /// to 10 ms after the seconds of `CLOCK_REALTIME`.
@@ -34,7 +34,7 @@ pub fn try_time() -> Result<i64, Errno> {
     }
 }
 
-/// Returns the time since the Epoch in microseconds: gettimeofday(2).
+/// Returns the seconds and microseconds since the Epoch, as gettimeofday(2) does.
 ///
 /// # Errors
 ///
@@ -48,7 +48,7 @@ pub fn gettimeofday() -> Result<Timeval, Errno> {
     Ok(time)
 }
 
-/// Returns the time of a clock: clock_gettime(2).
+/// Returns the time of a clock, as clock_gettime(2) does.
 ///
 /// # Errors
 ///
@@ -77,10 +77,11 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
     Ok(time)
 }
 
-/// Returns the resolution of a clock: clock_getres(2).
+/// Returns the resolution of a clock, as clock_getres(2) does.
 ///
-/// It is 1 ns, or the length of a timer tick (1 to 10 ms) for a coarse clock and in a kernel
-/// without high-resolution timers. It is neither the cost of a read nor the accuracy of the clock.
+/// The resolution is 1 ns. For a coarse clock, and in a kernel without high-resolution timers, it
+/// is the length of a timer tick (1 to 10 ms). It is neither the cost of a read nor the accuracy of
+/// the clock.
 ///
 /// Since Linux 6.17, the vDSO answers 1 ns for an auxiliary clock ([`ClockId::aux`]), even if the
 /// clock does not exist. In that case [`syscall::clock_getres`](crate::syscall::clock_getres)
@@ -111,7 +112,7 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
     Ok(resolution)
 }
 
-/// Returns the CPU and the NUMA node on which the thread runs: getcpu(2).
+/// Returns the CPU and the NUMA node on which the thread runs, as getcpu(2) does.
 ///
 /// When the function returns, the thread might already run on another CPU.
 ///

@@ -190,8 +190,8 @@ extern "C" fn time_from_clock_gettime(_: Option<&mut i64>) -> i64 {
     }
 }
 
-// The fallbacks, which the slots get if no symbol answers. `time()` does not test the result of its
-// slot, so the fallback of this slot asks the kernel itself.
+// The fallbacks, which go into the slots if no symbol answers. `time()` does not test the result of
+// its slot, so the fallback of this slot asks the kernel itself.
 
 const ENOSYS: i32 = -Errno::ENOSYS.raw_os_error();
 

@@ -20,7 +20,7 @@ pub fn try_time() -> Result<i64, Errno> {
     Ok(ask(&ABI.time, ClockId::REALTIME_COARSE, Einval::TriesNext)?.tv_sec)
 }
 
-/// Returns the time since the Epoch in microseconds from the kernel.
+/// Returns the seconds and microseconds since the Epoch from the kernel.
 ///
 /// # Errors
 ///
