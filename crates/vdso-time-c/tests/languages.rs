@@ -25,8 +25,8 @@ const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
 const HEADERS: [&str; 2] = ["vdso_time.h", "vdso_time_counter.h"];
 
-/// Returns the target of `cargo xtask on`, or that of the option `--target`, as cross passes it to
-/// cargo.
+/// Returns the target that `cargo xtask on` has set, or the one that cross passes to cargo with the
+/// option `--target`.
 fn triple() -> Option<String> {
     env::var("CARGO_BUILD_TARGET")
         .ok()
@@ -44,7 +44,7 @@ fn foreign(setting: &str) -> Option<String> {
     .ok()
 }
 
-/// Returns whether the programs run in a kernel of their own. With `--target` of this machine, the
+/// Returns whether the compiled programs run in a guest. If `--target` names this machine, the
 /// tests themselves run here.
 fn is_guest() -> bool {
     env::var("RUSTFLAGS").is_ok_and(|flags| flags.contains("+crt-static"))
@@ -136,7 +136,7 @@ fn can_build() -> bool {
     if !has_tool("make", &["--version"]) || !has_tool("pkg-config", &["--version"]) {
         return false;
     }
-    // With a linker of its own, the target has a compiler.
+    // If cargo has a linker for the target, the linker is also its C compiler.
     let machine = match foreign("LINKER") {
         Some(_) => ARCH.to_owned(),
         None => run(&["cc", "-dumpmachine"]),
@@ -223,7 +223,8 @@ fn c_programs_get_the_times_of_libc() {
     }
 }
 
-/// Runs a program with the example for LD_PRELOAD, as it is and without order between threads.
+/// Runs a program with the example for LD_PRELOAD, once as it is and once without order between
+/// threads.
 #[test]
 fn a_library_for_ld_preload_reads_the_clocks_from_the_counter() {
     if !can_build() || !is_native() {
@@ -509,7 +510,7 @@ fn the_static_library_does_not_replace_libm() {
 fn the_headers_are_strict_c89_and_cplusplus98() {
     let include = format!("{PACKAGE}/include");
     let source = target_tmpdir().join("headers.c");
-    // Twice, because a program includes them from several files.
+    // Each header is included twice, as in a program that includes it in several files.
     let lines = HEADERS.map(|header| format!("#include <{header}>\n#include <{header}>\n"));
     fs::write(&source, lines.concat()).unwrap();
     let flags =

@@ -1,6 +1,6 @@
 /*
- * Prints results of libm, in C and in C++. With the static library before -lm they must be the same
- * as without it.
+ * Prints results of libm. The test compiles it as C and as C++, with the static library before -lm
+ * and without it, and compares what it prints.
  */
 
 #include <errno.h>

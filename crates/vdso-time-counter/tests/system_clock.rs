@@ -1,5 +1,4 @@
-//! The counter clock while root changes the system's clock: its clock source, its rate and its wall
-//! time.
+//! Tests of the counter clock while root changes the system's clock: its clock source and its rate.
 //!
 //! That affects the whole system, so these tests run only in a system that was started for them.
 //! cargo runs test programs in the order of their names, so this one runs last.
@@ -63,8 +62,8 @@ fn read_until(expected: Status, seconds: u64) -> Status {
     }
 }
 
-/// Fails unless the status becomes this. A new verdict of the kernel takes up to 10 s of reads, and
-/// a calibration some more on a busy machine.
+/// Fails unless the status becomes this. The clock needs up to 10 s of reads to notice a new
+/// verdict of the kernel, and a calibration takes longer on a busy machine.
 #[track_caller]
 fn settle(expected: Status) {
     assert_eq!(read_until(expected, 60), expected);
@@ -167,8 +166,8 @@ fn a_switched_clock_source_is_followed_both_ways() {
     let Some(other) = available.split_whitespace().find(is_other) else {
         return not_run_here(format!("the kernel has no other clock source: {available}"));
     };
-    // The first process calibrates before the switch. The second one first reads the clock under
-    // the other clock source.
+    // The first process calibrates before the switch. The second one reads the clock for the first
+    // time after the switch.
     for is_calibrated in [true, false] {
         let end = child::fork(|| {
             if let Err(status) = counter::check() {

@@ -30,28 +30,28 @@ impl Instant {
         crate::recent().unwrap_or_else(Self::now)
     }
 
-    /// Returns the time that passed since an earlier instant, or 0 if it is later.
+    /// Returns the time that has passed since `earlier`, or 0 if `earlier` is later.
     #[inline]
     #[must_use]
     pub fn duration_since(&self, earlier: Self) -> Duration {
         self.checked_duration_since(earlier).unwrap_or_default()
     }
 
-    /// Returns the time that passed since an earlier instant, or `None` if it is later.
+    /// Returns the time that has passed since `earlier`, or `None` if `earlier` is later.
     #[inline]
     #[must_use]
     pub fn checked_duration_since(&self, earlier: Self) -> Option<Duration> {
         self.0.checked_sub(earlier.0).map(Duration::from_nanos)
     }
 
-    /// Returns the time that passed since an earlier instant, or 0 if it is later.
+    /// Returns the time that has passed since `earlier`, or 0 if `earlier` is later.
     #[inline]
     #[must_use]
     pub fn saturating_duration_since(&self, earlier: Self) -> Duration {
         self.duration_since(earlier)
     }
 
-    /// Returns the time that passed since this instant, or 0 if it is later than
+    /// Returns the time that has passed since this instant, or 0 if the instant is later than
     /// [`now`](Self::now).
     ///
     /// # Panics
@@ -63,7 +63,8 @@ impl Instant {
         Self::now().duration_since(*self)
     }
 
-    /// Returns the instant later by a duration, or `None` if its nanoseconds do not fit in a `u64`.
+    /// Returns the instant that is later by a duration, or `None` if its nanoseconds do not fit in
+    /// a `u64`.
     #[must_use]
     pub fn checked_add(&self, duration: Duration) -> Option<Self> {
         self.0
@@ -71,8 +72,8 @@ impl Instant {
             .map(Self)
     }
 
-    /// Returns the instant earlier by a duration, or `None` if its nanoseconds do not fit in a
-    /// `u64`.
+    /// Returns the instant that is earlier by a duration, or `None` if its nanoseconds do not fit
+    /// in a `u64`.
     #[must_use]
     pub fn checked_sub(&self, duration: Duration) -> Option<Self> {
         self.0

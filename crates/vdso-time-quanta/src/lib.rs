@@ -129,7 +129,7 @@ pub fn with_clock<T>(clock: &Clock, f: impl FnOnce() -> T) -> T {
 
 /// Sets the time that [`Instant::recent`] and [`Clock::recent`] return, unless it is later already.
 ///
-/// 0 clears it. Inside [`with_clock`] with a mock, the time can also go back.
+/// An instant of 0 clears the time. Inside [`with_clock`] with a mock, the time can also go back.
 pub fn set_recent(instant: Instant) {
     if instant.0 == 0 || mocked().is_some() {
         RECENT.store(instant.0, Ordering::Release);

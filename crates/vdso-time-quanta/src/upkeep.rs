@@ -11,7 +11,8 @@ static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 /// 1 ms. If the recent time is ahead by less, the CPU may have read the counter early.
 const FUTURE: u64 = 1_000_000;
 
-/// A thread that sets the time of [`Clock::recent`] and [`crate::Instant::recent`] at an interval.
+/// A thread that sets the time of [`Clock::recent`] and [`crate::Instant::recent`] at a fixed
+/// interval.
 #[derive(Debug)]
 pub struct Upkeep {
     interval: Duration,

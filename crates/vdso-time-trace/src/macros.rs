@@ -3,7 +3,7 @@
 /// Makes a call that reads a clock a [`Site`](crate::Site), and returns what the call returns.
 ///
 /// `traced!(call)` or `traced!("name", call)`. Without a name, the site gets the path of the module
-/// as its name. The call must return a [`Read`](crate::Read). An `i64` is taken for the seconds of
+/// as its name. The call must return a [`Read`](crate::Read). An `i64` counts as the seconds of
 /// `time()`.
 ///
 /// Without the feature `enabled`, the macro expands to the bare call.
@@ -43,7 +43,7 @@ macro_rules! traced {
 /// is off, so the macro expands to the bare call.
 ///
 /// `traced!(call)` or `traced!("name", call)`. The call must return a [`Read`](crate::Read). An
-/// `i64` is taken for the seconds of `time()`.
+/// `i64` counts as the seconds of `time()`.
 #[cfg(not(feature = "enabled"))]
 #[macro_export]
 macro_rules! traced {

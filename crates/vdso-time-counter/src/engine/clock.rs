@@ -71,8 +71,8 @@ const MAX_LEAD: u64 = 4 * segment::LONGEST;
 const SOON: u64 = 1_000_000;
 
 /// The shortest time that a read of the wall clock assumes for a turn, in nanoseconds. If the
-/// difference of the kernel's clocks is off from the offset by more than a turn, the read measures
-/// the offset exactly.
+/// difference between the kernel's clocks does not match the offset to about a turn, the read
+/// measures the offset exactly.
 const SHORTEST_TURN: u64 = 500;
 
 /// The longest time for which [`CounterClock::prepare_for_sandbox`] reads, in nanoseconds. A

@@ -46,7 +46,8 @@ impl Phase {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClockState {
-    /// The last segment. It is still used until it ends when the counter becomes unavailable.
+    /// The last segment. If the counter becomes unavailable, the segment is still used until it
+    /// ends.
     pub(crate) segment: Segment,
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`, in nanoseconds.
     pub(crate) offset: i64,
@@ -62,7 +63,8 @@ pub(crate) struct ClockState {
     /// The sample at which the baseline begins.
     pub(crate) first: Sample,
     /// During the calibration, `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at the last sample.
-    /// Afterwards, the change of the rate that the last sample showed, if a step can look like it.
+    /// Afterwards, the change of the rate that the last sample showed, if a step can have caused
+    /// it. Otherwise 0.
     pub(crate) pending: i64,
     pub(crate) phase: Phase,
     /// Who keeps the clock source, if the kernel was asked.
@@ -73,7 +75,7 @@ pub(crate) struct ClockState {
     pub(crate) corrupted: u8,
     /// For how many more segments the kernel's rate is expected to change.
     pub(crate) unsteady: u8,
-    // What the statistics count. Errors are in nanoseconds.
+    // The numbers for the statistics. Errors are in nanoseconds.
     pub(crate) segments: u64,
     pub(crate) calibrations: u32,
     pub(crate) times_unavailable: u32,
@@ -136,7 +138,7 @@ impl ClockState {
         segment::long_nanos(ticks, self.base_rate)
     }
 
-    /// Returns the statistics that the state has. The clock counts the others.
+    /// Returns the statistics with the numbers that are in the state. The clock has the other ones.
     pub(crate) fn statistics(&self) -> Statistics {
         let nanos = |error: u32| Duration::from_nanos(error.into());
         Statistics {
@@ -296,7 +298,7 @@ pub(crate) const WORDS: usize = 16;
 
 pub(crate) type Words = [Word; WORDS];
 
-// The words that are read without the others.
+// The indices of the words that are read without the others.
 const START: usize = 0;
 const NANOS: usize = 1;
 const RATE: usize = 2;

@@ -87,7 +87,7 @@ macro_rules! reasons {
         }
 
         impl Unavailable {
-            // For the C library's tests, besides this crate.
+            // Public because the tests of the C library use it as well.
             #[doc(hidden)]
             pub const ALL: &[Self] = &[$(Self::$Reason),+];
         }
@@ -156,8 +156,8 @@ pub struct Statistics {
     /// enough. So a slew by adjtimex(2) counts as a jump if it begins while nothing reads the
     /// clock.
     pub steps: u64,
-    /// How often `CLOCK_REALTIME` was set, or was set back by a leap second, if a read of the clock
-    /// found it.
+    /// How often a read of the clock found that `CLOCK_REALTIME` was set, or that a leap second set
+    /// it back.
     pub wall_steps: u64,
     /// The approximate number of reads that the vDSO answered while the counter was available.
     pub vdso_reads: u64,

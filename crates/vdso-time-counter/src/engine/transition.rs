@@ -1,5 +1,5 @@
-//! [`Transition`]: makes the next state of the clock. It has the next phase of the calibration or
-//! the next segment, or the counter becomes unavailable.
+//! [`Transition`]: makes the next state of the clock, which has the next phase of the calibration,
+//! the next segment, or an unavailable counter.
 
 use super::sample::{Burst, Interval, Sample};
 use super::segment::{self, Rate, Segment};

@@ -1,4 +1,5 @@
-//! The counter clock's status, its nearness to the kernel's clock, and its order across threads.
+//! Tests of the counter clock: its status, its distance from the kernel's clock, and its order
+//! across threads.
 
 #![allow(unsafe_code, reason = "prctl(2) is called here")]
 
@@ -167,8 +168,8 @@ fn ticks_agree_with_the_kernels_clock_by_their_frequency_and_by_their_time() {
         // `early` is a value from before the measurement.
         for (before, ticks, after) in [early, read()] {
             let nanos = ticks.monotonic().unwrap().as_nanos();
-            // The error is at most 100 us: 10 ppm, the error of a short measurement, of 10 s, for
-            // which this test runs at most.
+            // The error is at most 100 us: a short measurement is off by at most 10 ppm, and this
+            // test takes at most 10 s.
             let allowed = before - 100_000..after + 100_000;
             assert!(allowed.contains(&nanos), "{nanos} is not in {allowed:?}");
         }

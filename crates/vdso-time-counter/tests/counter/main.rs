@@ -1,8 +1,8 @@
-//! The counter clock on the machine's own counter.
+//! Tests of the counter clock on the machine's own counter.
 //!
 //! The rule of this program: no test reads the counter clock in its own process. Each read is made
-//! in a forked child ([`test_support::child`]). So the clock is not calibrated there, and no thread
-//! of another test makes a segment meanwhile.
+//! in a forked child ([`test_support::child`]). So the clock is not calibrated when the child
+//! starts, and no thread of another test makes a segment meanwhile.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 

@@ -1,4 +1,4 @@
-//! Sandboxes: a denied clock is a typed error or a panic at the caller's line.
+//! Tests in sandboxes: a denied clock is a typed error, or a panic at the caller's line.
 
 use std::time::Duration;
 

@@ -31,7 +31,7 @@ extern "C" fn on_denied(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void)
     // SAFETY: the thread has executed this instruction and the one before it.
     let words = unsafe { std::ptr::with_exposed_provenance::<[u32; 2]>(at - 4).read() };
     child::leave(match words {
-        // mrs of either register to any register
+        // mrs from the counter into any register
         [_, read] if read & !31 == 0xd53b_e0c0 => SELF_SYNCHRONIZED,
         [0xd503_3fdf, read] if read & !31 == 0xd53b_e040 => AFTER_ISB,
         _ => 13,

@@ -51,7 +51,8 @@ impl Counter for CpuCounter {
         ticks
     }
 
-    /// Waits for earlier loads. Only `ticks_ordered` orders the `mrs` after it.
+    /// Waits for earlier loads. That alone does not order a later `mrs`, so `ticks_ordered` must
+    /// follow.
     #[inline]
     fn complete_loads() {
         // SAFETY: the barrier changes no register and no memory.
