@@ -60,7 +60,7 @@ const READS: u64 = 1000;
 pub(crate) fn test_host() -> Result<u64> {
     let (gate, end) = UnixStream::pair()?;
     // SAFETY: the child makes system calls and reads clocks until it ends. It allocates nothing and
-    // takes no lock, because another thread may have held one during the fork.
+    // takes no lock, because another thread may have held that lock during the fork.
     let ForkResult::Parent { child } = unsafe { fork() }.map_err(not_started)? else {
         drop(gate);
         hit(end)

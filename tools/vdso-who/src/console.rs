@@ -17,7 +17,8 @@ pub(crate) const USAGE: u8 = 64;
 /// Whether standard output was open for writing when the program started.
 static WAS_OPEN: AtomicBool = AtomicBool::new(true);
 
-// SAFETY: the section holds addresses of functions that the C library calls once.
+// SAFETY: this section contains the addresses of functions that the C library calls once before
+// `main`, and `look` is such a function.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;

@@ -96,7 +96,7 @@ impl Tracer {
         }
     }
 
-    /// Resumes a thread that has stopped: because of a ptrace event or, if `event` is 0, because of
+    /// Resumes a thread that has stopped because of a ptrace event or, if `event` is 0, because of
     /// a signal.
     fn continue_thread(&self, thread: i32, signal: i32, event: i32) {
         if event == 0 && signal == libc::SIGTRAP && is_breakpoint(thread) {
@@ -132,8 +132,7 @@ fn request(request: libc::c_uint, thread: i32, signal: i32) {
     unsafe { libc::ptrace(request, thread, address, data) };
 }
 
-/// Returns whether a thread stopped because of a breakpoint in the vDSO that the CPU did not
-/// report.
+/// Returns whether the SIGTRAP that stopped a thread is from a breakpoint in the vDSO.
 fn is_breakpoint(thread: i32) -> bool {
     let Ok(info) = ptrace::getsiginfo(Pid::from_raw(thread)) else {
         return false;

@@ -31,8 +31,8 @@ impl Interrupt {
         let first = Arc::new(AtomicUsize::new(0));
         let is_second = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
-            // The conditional action comes first, so that a first signal does not see the flag that
-            // it sets itself.
+            // The action that ends the program if the flag is set is registered first, so that the
+            // first signal does not see the flag that it sets itself.
             flag::register_conditional_default(signal, is_second.clone())?;
             flag::register(signal, is_second.clone())?;
             flag::register_usize(signal, first.clone(), signal as usize)?;

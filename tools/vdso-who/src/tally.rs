@@ -651,7 +651,8 @@ mod tests {
         }
     }
 
-    /// Reports short processes, as a host has them while it compiles. No process has these numbers.
+    /// Adds the records of 100 short-lived processes, as on a host that is compiling. No real
+    /// process has these ids.
     #[test]
     fn what_is_known_of_processes_that_ended_is_forgotten() {
         let host = arguments("--all");

@@ -62,7 +62,8 @@ impl Target {
         arguments.push(ptr::null());
         let (gate, end) = UnixStream::pair()?;
         // SAFETY: until it executes the program, the child makes system calls only. It allocates
-        // nothing and takes no lock, because another thread may have held one during the fork.
+        // nothing and takes no lock, because another thread may have held that lock during the
+        // fork.
         match unsafe { fork() }.map_err(not_started)? {
             ForkResult::Child => {
                 // If the child kept this end open, it would not notice that its parent has ended.

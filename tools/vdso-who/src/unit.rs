@@ -47,7 +47,7 @@ fn service(parts: &[&str]) -> Option<String> {
     }
 }
 
-/// Returns the runtime and the shortened id of a container. The last part of its path is
+/// Returns the runtime and the shortened id of a container, if this part of a path names one:
 /// `docker-ID.scope`, or `ID` in the directory of its runtime, or `lxc.payload.NAME`.
 fn container(part: &str) -> Option<(&str, &str)> {
     if let Some(name) = part.strip_prefix("lxc.payload.") {
@@ -63,8 +63,8 @@ fn container(part: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// Returns the id of a pod. The part of its path is `podID`, or `kubepods-CLASS-podID.slice`, where
-/// each `-` of the id is a `_`.
+/// Returns the id of a pod, if this part of a path names one: `podID`, or
+/// `kubepods-CLASS-podID.slice`, in which each `-` of the id is replaced with `_`.
 fn pod(part: &str) -> Option<String> {
     let name = part.strip_suffix(".slice").unwrap_or(part);
     let id = match name.rsplit_once("-pod") {

@@ -15,7 +15,7 @@ use crate::proc;
 
 pub(super) type Bytes = EndianReader<NativeEndian, Rc<[u8]>>;
 
-/// How many bytes are read between two checks of the memory.
+/// How many bytes are read between two checks of the memory in use.
 const INTERVAL: u64 = 1 << 18;
 
 /// The limit on the memory of this process. Above it, nothing more is read.

@@ -1,4 +1,4 @@
-//! The functions between a program and the vDSO.
+//! The roles of functions: which of them are only between a program's own code and the vDSO.
 
 use super::Frame;
 use crate::mapping::VDSO;

@@ -20,9 +20,10 @@ const DIRECTORY: &str = "/usr/lib/debug";
 /// The maximum size of a file that a debug link names. A larger file is not read.
 const MOST_OF_LINK: u64 = 2 << 30;
 
-/// The maximum size of the file in `.gnu_debugdata`, and of the decoder's memory in KiB. A larger
-/// file is not used.
+/// The maximum size of the file in `.gnu_debugdata`. A larger file is not used.
 const MOST_BYTES: u64 = 64 << 20;
+
+/// The memory that the xz decoder may use, in KiB.
 const DECODER: u32 = 1 << 17;
 
 /// The program that downloads files from debuginfod servers.
@@ -84,7 +85,8 @@ struct BuildId(Vec<u8>);
 impl BuildId {
     fn of(file: &Elf<'_>) -> Option<Self> {
         let id = build_id(file)?;
-        // The first byte is the name of a directory, and the others are the name of a file.
+        // A shorter id has no path, because the first byte names a directory, and the others name a
+        // file.
         if id.len() < 2 {
             return None;
         }

@@ -161,7 +161,7 @@ impl Image {
     }
 }
 
-/// How many bytes are read without a check of the memory.
+/// How many bytes are read without a check of the memory in use.
 const SMALL: u64 = 1 << 20;
 
 /// The ranges of an image that were read. Unlike the ranges of `object::ReadCache`, they have a

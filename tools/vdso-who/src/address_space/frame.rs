@@ -81,7 +81,8 @@ pub(super) fn are_enough(frames: &[(Role, Arc<Frame>)], depth: usize) -> bool {
 }
 
 /// Returns the caller that a chain of frames shows. The chain does not contain the functions on the
-/// way to the clock. `clock` is the innermost of these.
+/// way to the clock. `clock` is the innermost of these functions, and is shown if the chain has no
+/// frame.
 pub(super) fn caller(
     frames: &[(Role, Arc<Frame>)],
     clock: Option<&Arc<Frame>>,

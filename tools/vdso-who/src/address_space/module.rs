@@ -91,8 +91,8 @@ impl Module {
         };
         let is_stripped = symbols.is_empty();
         symbols.extend(symbols_of(&file, true));
-        // The dynamic symbols do not count here, because a stripped program with cgo has dynamic
-        // symbols of C.
+        // Go's own table is read if there is no symbol table. Dynamic symbols do not count, because
+        // a stripped program with cgo has dynamic symbols of C.
         if is_stripped {
             symbols.extend(go_symbols(&file).unwrap_or_default());
         }

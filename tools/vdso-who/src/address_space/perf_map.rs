@@ -79,7 +79,7 @@ pub(super) struct PerfMap {
     file: Option<MapFile>,
     /// How many bytes of the file were read.
     read: u64,
-    /// How many bytes were read of this file and of all that it has replaced.
+    /// How many bytes were read of this file and of all its earlier versions.
     read_of_all: u64,
     /// The last bytes that were read. If the file contains other bytes there now, it was rewritten.
     end: Vec<u8>,

@@ -294,8 +294,9 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         self.drain();
     }
 
-    /// Reads the CPU time of the process, the cgroup or the host. Returns whether it has one. A
-    /// process or a cgroup that has ended has no time any more, so the last known one is kept.
+    /// Reads the CPU time of the process, the cgroup or the host. Returns whether it has one. The
+    /// CPU time of a process or a cgroup that has ended can no longer be read, so the last known
+    /// one is kept.
     fn read_time(&mut self) -> bool {
         let own = match (self.pid, self.cgroup) {
             (Some(pid), _) => self.time_of(pid),

@@ -1,5 +1,5 @@
-//! Call chains, `process;outer;inner;function NUMBER`, as flamegraph.pl, inferno and speedscope
-//! read them.
+//! Call chains in the form `process;outer;inner;function NUMBER`, which flamegraph.pl, inferno and
+//! speedscope read.
 
 use crate::report::Report;
 

@@ -35,7 +35,8 @@ pub(super) fn text(report: &Report) -> Result<String> {
     let mut options = Options::default();
     options.title = title(report);
     options.subtitle = Some("green: a read in the vDSO; red: a read through a system call".into());
-    // inferno prints this text after the number of a function: `3 samples in clock reads, 75.00%`.
+    // inferno prints this text after the number that belongs to a function:
+    // `3 samples in clock reads, 75.00%`.
     options.count_name = if report.is_exact() {
         "clock reads".into()
     } else {

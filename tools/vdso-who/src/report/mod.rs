@@ -123,7 +123,7 @@ pub(crate) struct Report {
     /// Samples of which it is not known whether they were in a read.
     #[serde(skip)]
     pub(crate) unknown: Unknown,
-    /// Whether this is the report of an interval, so that more reports follow.
+    /// Whether this is the report of an interval, after which more reports follow.
     #[serde(skip)]
     pub(crate) is_interval: bool,
     /// A process that is younger than its perf map.

@@ -14,7 +14,7 @@
 
 use super::Table;
 
-/// The frame pointer, the link register and the stack pointer.
+/// The numbers of the frame pointer, the link register and the stack pointer.
 const FP: u32 = 29;
 const LR: u32 = 30;
 const SP: u32 = 31;
