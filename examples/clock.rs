@@ -1,4 +1,5 @@
-//! `cargo run --example clock`: the second, a wall-clock time stamp, and an interval.
+//! `cargo run --example clock`: prints the seconds since the Epoch, a wall-clock time stamp, and an
+//! interval.
 
 use vdso_time::{Duration, Errno, Instant, SystemTime, UNIX_EPOCH};
 

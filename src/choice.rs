@@ -117,7 +117,8 @@ impl FallbackReason {
 }
 
 /// Why this process has no usable vDSO.
-// It is here and not in `process`, because it is public on every target.
+// `LocateError` is here and not in `process`, because it is public on every target, and `process`
+// exists only on Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LocateError {

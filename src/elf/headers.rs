@@ -17,8 +17,8 @@ const LARGEST: usize = 1 << 20;
 const PT_LOAD: usize = 1;
 const PT_DYNAMIC: usize = 2;
 
-/// The loaded segment. A byte of it has three numbers, and `p_vaddr`, `st_value` and the addresses
-/// in the dynamic section are addresses as linked:
+/// The loaded segment. A position in it can be stated in three ways, as the table shows. `p_vaddr`,
+/// `st_value` and the addresses in the dynamic section are addresses as linked.
 ///
 /// ```text
 ///                      image begins   segment begins   both end

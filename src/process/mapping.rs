@@ -15,9 +15,10 @@ const PAGE: usize = 4096;
 /// first call and few others, and each further page costs it a system call for the probe and a page
 /// fault for the read, together 1.3 to 2.2 us (docs/DESIGN.md).
 ///
-/// We tried two other things here, which cost more than they saved. Reading a byte of each cache
-/// line of the tables, so that these reads overlap, helped only if all caches had been flushed by
-/// hand, and otherwise cost 0.1 us. Probing the page of each function cost 0.3 us.
+/// We tried two other things here, which cost more than they saved. Reading one byte of each cache
+/// line of the tables in advance, so that the cache misses overlap, helped only if all caches had
+/// been flushed by hand, and otherwise cost 0.1 us. Probing the page of each function as well cost
+/// 0.3 us.
 ///
 /// # Safety
 ///

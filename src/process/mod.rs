@@ -16,14 +16,14 @@
 //!
 //! Then `sys::vdso` stores the addresses in its slots, from which later calls take them.
 //!
-//! Each step can fail. Then the functions that it concerns make system calls for the life of the
-//! process. The first call itself returns no error because of such a failure.
+//! Each step can fail. If it does, the functions that depend on it make system calls for the life
+//! of the process. The first call does not return an error because of such a failure.
 //!
 //! | step | failure | reason |
 //! |---|---|---|
 //! | 1 | the entry is missing or 0 | `Absent` |
 //! | 2 | the kernel answers `EFAULT` | `Unmapped` |
-//! | 2 | a sandbox denies the question | `Unchecked`; none if the address is getauxval's |
+//! | 2 | a sandbox denies the check | `Unchecked`; none if the address is from getauxval |
 //! | 3 | the image is malformed | `Malformed` |
 //! | 3 | the image has another byte order, machine or class | `ForeignImage` |
 //! | 4 | a symbol is missing | `NoSymbol`, for this function only |

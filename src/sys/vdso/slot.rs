@@ -64,8 +64,8 @@ signatures! {
     GetcpuFn: Getcpu = fn(&mut u32, &mut u32, Option<&mut ()>) -> i32;
 }
 
-/// The function pointer of a call. It is one of four, and [`Slot::outcome`] reads from the address
-/// which one:
+/// The function pointer of a call. It is one of four, and [`Slot::outcome`] recognizes by the
+/// address which one:
 ///
 /// ```text
 /// resolver -> the vDSO's function, the adapter or the fallback
