@@ -11,7 +11,7 @@ pub struct Abi {
     pub class: u8,
     /// The version of its vDSO's symbols. The symbol in `kernel_entry` has its own.
     pub version: &'static str,
-    /// What answers `time(2)`. If no symbol or system call has its shape, `clock_gettime` answers.
+    /// The entry for `time(2)`. If no symbol or system call has its shape, `clock_gettime` answers.
     pub time: Entry,
     pub gettimeofday: Entry,
     pub clock_gettime: Entry,

@@ -199,7 +199,7 @@ fn the_vdso_is_found_or_the_reason_is_named_in_every_state() {
 }
 
 /// Makes the second page of each image unreadable. It has a table. A second page that has only code
-/// is not read (SECURITY.md, "What is not promised").
+/// is not read (SECURITY.md, "Limits of the promises").
 #[test]
 fn an_image_that_is_cut_short_is_noticed() {
     let Some(abi) = NATIVE else {

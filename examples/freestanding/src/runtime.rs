@@ -1,5 +1,5 @@
-//! What libc and std provide in other programs: the entry point, the standard output, the exit, and
-//! the functions that the compiler calls.
+//! The runtime, which libc and std provide in other programs: the entry point, the standard output,
+//! the exit, and the functions that the compiler calls.
 
 use core::arch::{asm, global_asm};
 use core::{fmt, panic, ptr};

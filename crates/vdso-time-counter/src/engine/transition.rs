@@ -46,7 +46,7 @@ pub(crate) struct Transition<'a, S> {
     pub(crate) found: Found,
 }
 
-/// What a transition found, for the statistics.
+/// The events that a transition found, for the statistics.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Found {
     /// A jump of the kernel's clock or of the counter.

@@ -1,4 +1,4 @@
-//! What this machine's [`Source`](crate::engine::source::Source) asks Linux.
+//! The questions that this machine's [`Source`](crate::engine::source::Source) asks Linux.
 
 #![allow(unsafe_code, reason = "prctl(2) is called")]
 
