@@ -1,7 +1,8 @@
 //! [`HighWater`]: the latest time that the vDSO returned instead of the counter.
 //!
 //! A segment that begins after that answer could give an earlier time. So a caller that answers
-//! from the vDSO first raises the mark, and a caller that answers from a segment compares with it.
+//! from the vDSO raises the mark first, and a caller that answers from a segment compares its time
+//! with the mark.
 //!
 //! `Relaxed` is enough. If one answer happens before another call, so does the update of the mark.
 //! Then the other call loads this mark or a higher one, because all loads and stores of a single

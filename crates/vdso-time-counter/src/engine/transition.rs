@@ -469,8 +469,8 @@ struct Learnt {
 ///
 /// One sample cannot tell a step from a change of the rate. So the first change is only suspected:
 /// the next segment removes the error, and nothing is learnt. After a step, the second sample shows
-/// no change. Two changes in a row in the same direction are a change of the rate. It began within
-/// the first interval, so the second change is not smaller than the first.
+/// no change. Two changes in a row in the same direction are a change of the rate. The new rate
+/// began within the first interval, so the second change is not smaller than the first.
 fn learn(state: &ClockState, passed: &Passed) -> Option<Learnt> {
     let change = segment::rate_of(passed.change, passed.ticks);
     let is_smooth = passed.change.unsigned_abs() <= noise(state.base_rate);
@@ -546,7 +546,8 @@ fn span(error: i64, rate: Rate, is_unsteady: bool) -> u64 {
     span
 }
 
-/// Makes the next segment from a sample of the kernel's clock. An error changes nothing.
+/// Makes the next segment from a sample of the kernel's clock. If it returns an error, the state
+/// has not changed.
 ///
 /// # A step
 ///
