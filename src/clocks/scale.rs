@@ -7,7 +7,8 @@
 /// because one of them can be behind the other: a coarse clock is behind by up to a timer tick. But
 /// the times convert. The times of a clock that is `SameScale<Monotonic>` convert `into` an
 /// [`Instant`], and with the feature `std` into [`std::time::Instant`]. The times of a clock that
-/// is `SameScale<Realtime>` convert into the two types called `SystemTime`.
+/// is `SameScale<Realtime>` convert into a `SystemTime` of this crate, and with the feature `std`
+/// into std's type of the same name.
 ///
 /// [`MonotonicCoarse`], [`RealtimeCoarse`] and the clocks of the package `vdso-time-counter` are on
 /// these scales. `Boottime`, `MonotonicRaw` and `Tai` are not.

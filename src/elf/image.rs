@@ -28,8 +28,8 @@ const STB_WEAK: u8 = 2;
 /// An ELF image: a vDSO, or a shared object with one segment.
 ///
 /// It consists of the loaded segment, which is the part that a process has in memory. All tables
-/// must lie in this segment. Its class can differ from this process's class, but its byte order
-/// cannot.
+/// must lie in this segment. The class of an image can differ from this process's class, but its
+/// byte order cannot.
 #[derive(Clone, Copy)]
 pub struct Image<'a> {
     /// The image, or a prefix of it that contains all tables.

@@ -1,7 +1,7 @@
 //! Chooses what answers on this target: the vDSO, libc or std. No other module makes this choice.
 //!
-//! Each of the three modules has the same functions: the public functions of `calls`, those of
-//! `syscall` (on Linux), `routes` and `warm_up`. build.rs sets the cfg flags. Without
+//! The three modules `vdso`, `libc` and `std` have the same items: `calls` with the public
+//! functions, `syscall` (on Linux), `routes` and `warm_up`. build.rs sets the cfg flags. Without
 //! `vdso_time_clock`, lib.rs leaves this module out, and only types and traits exist.
 
 // The vDSO answers, on the architectures that have a table in `arch`.

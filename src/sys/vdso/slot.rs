@@ -6,8 +6,8 @@
 //! read, for an event that happens once in a process.
 //!
 //! `routes()` reports what the slots hold. We tried a separate record, but it needed a table of all
-//! reasons, and could only repeat what the slots know. A new search of the image would be worse,
-//! because in a sandbox it could find less than the first call did.
+//! reasons, and could only repeat what the slots know. Searching the image again would be worse,
+//! because in a sandbox this search could find less than the first call did.
 //!
 //! # Memory ordering
 //!
