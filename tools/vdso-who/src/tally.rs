@@ -617,8 +617,8 @@ mod tests {
         }
     }
 
-    /// Takes samples of three threads, of which one has no name of its own. No process has this
-    /// number.
+    /// Takes samples of three threads, one of which has no name of its own. No real process has
+    /// this id.
     #[test]
     fn each_thread_has_a_row_with_its_name_if_that_is_wanted() {
         let pid = (1 << 22) + 1;

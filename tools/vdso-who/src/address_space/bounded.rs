@@ -1,7 +1,8 @@
 //! A reader of debug information that fails if that takes too much memory or time.
 //!
 //! A small file can describe any number of ranges, lines and names, and addr2line keeps them all.
-//! It allocates only after a read, so this reader counts reads and checks memory between them.
+//! But addr2line allocates only after a read, so this reader counts reads and checks the memory
+//! between them.
 
 use std::borrow::Cow;
 use std::cell::Cell;

@@ -30,7 +30,8 @@ pub(super) fn role(frame: &Frame) -> Role {
     // a function of the JVM without a name counts as one of its clock functions.
     let is_jvm = module == "libjvm.so" && function.starts_with("libjvm.so+");
     let is_vdso = module == VDSO || module == "[vsyscall]";
-    // `<std::time::Instant>::now`, `runtime.nanotime1.abi0`
+    // Removes, for example, the bracket of `<std::time::Instant>::now` and the suffix of
+    // `runtime.nanotime1.abi0`.
     let mut name = function.trim_start_matches(['_', '<']);
     if let Some((beginning, _)) = name.split_once(".abi") {
         name = beginning;

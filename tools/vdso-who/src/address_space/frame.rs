@@ -43,7 +43,7 @@ impl Frame {
     }
 }
 
-/// The caller of the clock, and its caller.
+/// The function that reads the clock, and its callers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Caller {
     pub(crate) first: Arc<Frame>,

@@ -19,7 +19,7 @@ use crate::proc;
 use crate::progress::Progress;
 use crate::unwind::{Code, Function};
 
-/// The number of files that are kept open, unless an eighth of the limit of open files is less.
+/// The number of files that are kept open, unless an eighth of the limit on open files is less.
 /// Each can have a debug file.
 const MOST_FILES: usize = 256;
 
@@ -261,7 +261,8 @@ impl Mapped {
         if let Some(now) = file.version() {
             let is_other = before.is_some_and(|before| !before.is_same(now));
             if is_other || now.is_changed_after(mapping.seen) {
-                // The file was overwritten. The code that this process runs is in no file any more.
+                // The file was overwritten. The code that this process runs is no longer in any
+                // file.
                 file = OpenFile::new(None);
             }
         }
@@ -305,7 +306,7 @@ impl Mapped {
         if read_memory(self.thread, &mut bytes, mapping.range.start).is_err() {
             let pid = std::process::id();
             let own = mapping::vdso(&proc::text(pid, "maps").ok()?)?;
-            // A 32-bit process has another image.
+            // A 32-bit process has a different vDSO.
             let is_same = own.end - own.start == size && mapping.range.end > 1 << 32;
             if !is_same {
                 return None;

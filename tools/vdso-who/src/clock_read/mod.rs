@@ -188,7 +188,7 @@ impl ClockReads {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Number {
     Is(u64),
-    /// It is an argument of the code that makes the call.
+    /// The number is an argument of the code that makes the call.
     Unknown,
     /// The thread made no call.
     None,

@@ -79,7 +79,7 @@ impl<'a> Measurement<'a> {
         })
     }
 
-    /// Measures, until the process ends, the time is over, or the observer ends it.
+    /// Measures until the process ends, the time is over, or the observer asks for the end.
     pub(crate) fn run(&mut self, observer: &dyn Observer) -> Result<Report> {
         let arguments = self.arguments;
         let target = self.target.as_mut();
@@ -145,8 +145,8 @@ fn open_cgroup(path: &Path) -> Result<File> {
     .into())
 }
 
-/// Returns the CPU time of a cgroup. Only cgroup v2 has this file. A cgroup that was removed has no
-/// CPU time, even if a new one has its path.
+/// Returns the CPU time of a cgroup. Returns `None` for a directory of cgroup v1, which does not
+/// report this time, and for a cgroup that was removed, even if a new one has the same path.
 fn cgroup_time(directory: &File) -> Option<Duration> {
     let path = format!("/proc/self/fd/{}/cpu.stat", directory.as_raw_fd());
     let stat = fs::read_to_string(path).ok()?;

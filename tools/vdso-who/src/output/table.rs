@@ -1,4 +1,4 @@
-//! The table for people.
+//! The report as a table.
 
 use super::comparison;
 use crate::report::{Amounts, Comparison, Process, Report, Row};

@@ -335,7 +335,7 @@ impl Report {
         ((expected - seen - self.tolerance()) / expected.max(1.0)).max(0.0)
     }
 
-    /// Returns the reads a second, if their cost is known.
+    /// Returns the reads per second, if the cost of a read is known.
     ///
     /// `read_ns` is the cost of a read through the vDSO. If the vDSO reads the clock in user space,
     /// a read through the kernel can cost 30 times as much. So the rate is not known if most reads

@@ -1,7 +1,8 @@
 //! Machine code of arm64.
 //!
-//! A function without an unwind table is followed from its start to the program counter. An
-//! example, with the distance from the stack pointer to its value at the start of the function:
+//! A function without an unwind table is followed from its start to the program counter. In this
+//! example, each number is the distance from the stack pointer to its value at the start of the
+//! function:
 //!
 //! ```text
 //! sub  sp, sp, #48           48
