@@ -5,7 +5,7 @@ complete -c vdso-who -l cgroup -d 'Watch the processes of this cgroup, a directo
 complete -c vdso-who -l group-by -d 'Which processes share a row [default: those with the same name; with --pid, each process has its own row]' -r -f -a "thread\t'Each thread has its own row'
 process\t'Each process has its own row'
 name\t'Processes with the same name and unit share a row'
-unit\t'Processes of the same systemd unit, container or pod share a row'"
+unit\t'Processes of a systemd unit, container or pod share a row'"
 complete -c vdso-who -l depth -d 'How many functions a row shows: the function that reads the clock, its caller, and so on' -r
 complete -c vdso-who -s i -l interval -d 'Refresh the table every N seconds until `q` or Ctrl-C is pressed. With --json, print one line of JSON every N seconds' -r
 complete -c vdso-who -s d -l duration -d 'How long to measure [default: until COMMAND exits, otherwise 10 s]' -r

@@ -21,7 +21,7 @@ _vdso-who() {
 '--group-by=[Which processes share a row \[default\: those with the same name; with --pid, each process has its own row\]]:WHAT:((thread\:"Each thread has its own row"
 process\:"Each process has its own row"
 name\:"Processes with the same name and unit share a row"
-unit\:"Processes of the same systemd unit, container or pod share a row"))' \
+unit\:"Processes of a systemd unit, container or pod share a row"))' \
 '--depth=[How many functions a row shows\: the function that reads the clock, its caller, and so on]:N:_default' \
 '(--folded -o --output --exact)-i+[Refresh the table every N seconds until \`q\` or Ctrl-C is pressed. With --json, print one line of JSON every N seconds]:N:_default' \
 '(--folded -o --output --exact)--interval=[Refresh the table every N seconds until \`q\` or Ctrl-C is pressed. With --json, print one line of JSON every N seconds]:N:_default' \

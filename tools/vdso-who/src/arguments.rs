@@ -13,7 +13,7 @@ const NOTES: &str = "\
 Examples:
   vdso-who -p 4711                        watch a process for 10 seconds
   vdso-who ./program --option             watch a command until it ends
-  vdso-who --exact ./program --option     count every read of a command
+  vdso-who --exact ./program --option     count every vDSO read of a command
   vdso-who -p 4711 -o who.svg             write a flame graph for a browser
   vdso-who -p 4711 --json -o before.json  save a report to compare with later
   vdso-who -p 4711 --compare before.json  see whether a change has helped
@@ -123,7 +123,7 @@ pub(crate) enum GroupBy {
     Process,
     /// Processes with the same name and unit share a row.
     Name,
-    /// Processes of the same systemd unit, container or pod share a row.
+    /// Processes of a systemd unit, container or pod share a row.
     Unit,
 }
 
