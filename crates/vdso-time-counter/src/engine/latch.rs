@@ -13,9 +13,12 @@
 //! holder does not exist any more, as in the child of a fork by another thread, the other callers
 //! can read, but not update.
 //!
+//! The sequence number also carries a *mark*, one bit that each update sets or clears with its
+//! words. A reader that only needs the mark loads one word, at a fixed address.
+//!
 //! # An example
 //!
-//! The sequence number is 128 x n: an even n selects copy 0, an odd n copy 1.
+//! Without a mark, the sequence number is 128 x n: an even n selects copy 0, an odd n copy 1.
 //!
 //! | | sequence number | copy 0 | copy 1 |
 //! |---|---:|---|---|
@@ -51,6 +54,8 @@ use core::sync::atomic::{AtomicUsize, Ordering, fence};
 
 /// Set while a caller stores the next words.
 const WRITER: usize = 1;
+/// The bit that an update chooses.
+const MARK: usize = 2;
 /// The increment of the sequence number: the size of 16 words. In a latch of 16 words, a mask gives
 /// their offset.
 const STEP: usize = 128;
@@ -71,6 +76,11 @@ impl Version {
     pub(crate) fn has_writer(self) -> bool {
         self.0 & WRITER != 0
     }
+
+    /// Returns whether the last update set the mark.
+    pub(crate) fn is_marked(self) -> bool {
+        self.0 & MARK != 0
+    }
 }
 
 impl<const N: usize> Latch<N> {
@@ -80,6 +90,12 @@ impl<const N: usize> Latch<N> {
             sequence: AtomicUsize::new(STEP),
             copies: [const { [const { Word::new() }; N] }; 2],
         }
+    }
+
+    /// Returns whether the last update set the mark. The answer can be out of date.
+    #[inline]
+    pub(crate) fn is_marked(&self) -> bool {
+        Version(self.sequence.load(Ordering::Relaxed)).is_marked()
     }
 
     /// Applies `read` to the version, the words of the last update, and the words of the update
@@ -119,10 +135,10 @@ impl<const N: usize> Latch<N> {
         self.read_whole(|version, [words, _]| (version, words.each_ref().map(Word::load)))
     }
 
-    /// Publishes new words, unless another caller updated or began to since `version`. Returns
-    /// whether it did.
+    /// Publishes new words and the mark, unless another caller updated or began to since `version`.
+    /// Returns whether it did.
     #[inline]
-    pub(crate) fn update(&self, version: Version, words: &[u64; N]) -> bool {
+    pub(crate) fn update(&self, version: Version, words: &[u64; N], mark: bool) -> bool {
         let Version(old) = version;
         let writing = old | WRITER;
         if version.has_writer()
@@ -134,7 +150,10 @@ impl<const N: usize> Latch<N> {
             return false;
         }
         fence(Ordering::Release);
-        let next = old.wrapping_add(STEP);
+        let mut next = (old & !MARK).wrapping_add(STEP);
+        if mark {
+            next |= MARK;
+        }
         for (to, word) in self.copy(next).iter().zip(words) {
             to.store(*word);
         }
