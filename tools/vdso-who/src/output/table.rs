@@ -325,7 +325,7 @@ fn notes(report: &Report) -> Vec<String> {
     if report.swallowed != 0 {
         let swallowed = times(report.swallowed);
         notes.push(format!(
-            "A breakpoint raised SIGTRAP {swallowed}. vdso-who kept these signals from the command."
+            "A breakpoint raised SIGTRAP {swallowed}, which vdso-who kept from the command."
         ));
     }
     if report.lost != 0 {

@@ -39,7 +39,7 @@ pub(crate) fn explain(error: &io::Error, plan: &Plan<'_>) -> Error {
 pub(crate) fn limited() -> String {
     let mut limit = String::new();
     if let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        limit = format!(", which is {soft}");
+        limit = format!(", which is {soft},");
     }
     let mut advice = "raise the hard limit (`ulimit -Hn`, limits.conf(5))".to_owned();
     // Root already has only one event for each CPU.
@@ -49,7 +49,7 @@ pub(crate) fn limited() -> String {
              {advice}"
         );
     }
-    format!("the limit on open files{limit}, is too low: {advice}")
+    format!("the limit on open files{limit} is too low: {advice}")
 }
 
 /// Returns the value of kernel.perf_event_paranoid, if it can be read.

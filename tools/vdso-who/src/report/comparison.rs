@@ -129,10 +129,13 @@ impl Shares {
             not_read(path, &reason)
         })?;
         if shares.format != 1 {
-            return Err(not_read(path, &"a newer vdso-who wrote it"));
+            return Err(not_read(
+                path,
+                &"a newer vdso-who wrote it, so compare with that version",
+            ));
         }
         if shares.method != "sampled" {
-            let reason = "it has counted reads and no shares; measure without --exact";
+            let reason = "it contains counted reads and no shares, so measure without --exact";
             return Err(not_read(path, &reason));
         }
         Ok(shares)
