@@ -228,7 +228,7 @@ mariadb_server() {
     row "MariaDB $(mariadbd --version | sed 's/.*Ver \([0-9.]*\).*/\1/'), SELECT SYSDATE(6)" "$mariadb"
 }
 
-# Measures interpreters that run a loop, which works and reads a clock.
+# Measures interpreters. Each runs a loop that computes a sum and reads a clock.
 scripts() {
     if has php; then
         echo '<?php while (true) { $sum = 0; for ($i = 0; $i < 20; $i++) $sum += $i; microtime(true); }' >loop.php
