@@ -4,6 +4,7 @@ use std::env;
 use std::fs;
 use std::hint::black_box;
 use std::io::{Read as _, Write as _};
+use std::ops::Range;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process;
 use std::sync::Mutex;
@@ -24,6 +25,7 @@ use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::measurement::Measurement;
 use crate::output::table;
+use crate::proc;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::screen::Observer;
@@ -43,8 +45,9 @@ fn seldom() {
     black_box(Instant::now());
 }
 
-/// A process has four breakpoints, and a child that was forked meanwhile keeps them.
-static ONE: Mutex<()> = Mutex::new(());
+/// A process has four breakpoints, and a child that was forked meanwhile keeps them. One test sets
+/// a CPU offline.
+pub(crate) static ONE: Mutex<()> = Mutex::new(());
 
 /// The figures of a report about the two functions.
 struct Known {
@@ -356,4 +359,108 @@ fn no_interval_counts_the_records_of_the_one_before_even_after_a_pause() {
     for (samples, cpu_seconds) in &intervals {
         assert!(*samples > 0 || *cpu_seconds < 0.05, "{intervals:?}");
     }
+}
+
+/// The state of CPU 1, which a guest may change.
+const CPU_1: &str = "/sys/devices/system/cpu/cpu1/online";
+
+/// Sets CPU 1 offline and online again, as a hypervisor does, while a process uses it.
+struct HotPlug {
+    reader: u32,
+    /// The CPU time of the process at each call, in seconds.
+    times: Mutex<Vec<f64>>,
+}
+
+impl HotPlug {
+    /// CPU 1 is offline while the process has used so many seconds, and the measurement ends when
+    /// it has used more than `ALL`.
+    const OFFLINE: Range<f64> = 2.0..2.2;
+    const ALL: f64 = 8.0;
+
+    /// Returns the CPU time that the process used during the measurement.
+    fn used(&self) -> f64 {
+        let times = self.times.lock().unwrap();
+        match (times.first(), times.last()) {
+            (Some(first), Some(last)) => last - first,
+            _ => 0.0,
+        }
+    }
+}
+
+impl Observer for HotPlug {
+    fn is_over(&self, _: &Progress, _: f64) -> bool {
+        let time = proc::cpu_time(self.reader, false, false).unwrap();
+        self.times.lock().unwrap().push(time.as_secs_f64());
+        let used = self.used();
+        let state = if Self::OFFLINE.contains(&used) {
+            "0"
+        } else {
+            "1"
+        };
+        // The kernel ignores a state that the CPU already has.
+        fs::write(CPU_1, state).unwrap();
+        used > Self::ALL
+    }
+
+    fn interval(&self, _: &Report) {}
+}
+
+/// Works on a CPU without end. The kernel moves the process away when the CPU goes offline, and
+/// does not move it back.
+fn work_on(cpu: usize, work: impl Fn()) -> ! {
+    let mut one = CpuSet::new();
+    one.set(cpu).unwrap();
+    loop {
+        let _ = sched_setaffinity(Pid::from_raw(0), &one);
+        work();
+    }
+}
+
+/// Watches a process that reads the clock on CPU 1, and its child, which reads none on CPU 0. The
+/// kernel closes the event of a CPU that goes offline. The first version opened no new one when the
+/// CPU came back, so it said 20.0 +-2.2 % where 54.9 % was right.
+#[test]
+fn a_cpu_that_goes_and_comes_back_leaves_the_share_right_within_its_error() {
+    if env::var_os("VDSO_TIME_EMULATED").is_none_or(|kind| kind != "kernel") {
+        return not_run_here("CPUs go offline only in a guest");
+    }
+    if fs::write(CPU_1, "1").is_err() {
+        return not_run_here("this guest has one CPU");
+    }
+    let _one = ONE.lock();
+    let reader = child::fork(|| {
+        child::fork(|| {
+            work_on(0, || {
+                for number in 0..1_000_000 {
+                    black_box(number);
+                }
+            })
+        });
+        work_on(1, rounds)
+    });
+    let plug = HotPlug {
+        reader: reader.as_raw() as u32,
+        times: Mutex::default(),
+    };
+    let options = format!("--frequency=99 --pid={reader} --duration=1000");
+    let result = measured(&arguments(&options), &plug);
+    let _ = kill(reader, Signal::SIGKILL);
+    child::wait(reader);
+    let report = match result {
+        Ok(report) => serde_json::to_value(&report).unwrap(),
+        Err(error) => return not_run_here(error),
+    };
+
+    let figure = |value: &Value, name: &str| value[name].as_f64().unwrap();
+    let share = figure(&report, "percent");
+    let error = figure(&report, "percent_error");
+    // Only the reader has reads. Its own share does not depend on how much of its time was seen.
+    let reader = &report["processes"][0];
+    let part = plug.used() / figure(&report, "cpu_seconds");
+    let truth = figure(reader, "percent") * part;
+    assert!((share - truth).abs() <= error, "{truth}: {report:#}");
+    // Each process uses half of the CPU time. Without an event on CPU 1 after it came back, the
+    // reader would have a fifth of the samples.
+    let of_reader = figure(reader, "samples");
+    assert!(3.0 * of_reader > figure(&report, "samples"), "{report:#}");
 }

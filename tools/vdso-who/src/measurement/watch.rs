@@ -1,6 +1,7 @@
 //! The loop of a measurement: takes the records out of the kernel's buffers until it is over.
 
 use std::fs::File;
+use std::mem;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -47,8 +48,10 @@ struct Clock {
     /// The start of the interval, and the CPU time at that moment.
     since: Instant,
     before: Duration,
-    /// When to look for CPUs that came online.
-    look_at_cpus: Instant,
+    /// The last look for CPUs that came online.
+    looked_at_cpus: Instant,
+    /// For how long CPUs may have run without an event in the interval.
+    unwatched: Duration,
 }
 
 impl Clock {
@@ -66,7 +69,8 @@ impl Clock {
             interval: arguments.interval.map(seconds),
             since: start,
             before,
-            look_at_cpus: start + LOOK,
+            looked_at_cpus: start,
+            unwatched: Duration::ZERO,
         }
     }
 
@@ -130,6 +134,7 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         };
         let used = self.cpu_time().saturating_sub(clock.before);
         let mut report = report.of_part(over - clock.since, used);
+        report.unwatched = clock.unwatched;
         report.counted += self.events.executions();
         self.drain_all();
         if let Some(target) = &mut self.target {
@@ -203,12 +208,12 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
     fn follow_cpus(&mut self, clock: &mut Clock, now: Instant) {
         // While the counting thread is behind, there can be records in the buffers. Those of an
         // event that is closed would be lost.
-        if now < clock.look_at_cpus || self.counter.is_behind() {
+        if now < clock.looked_at_cpus + LOOK || self.counter.is_behind() {
             return;
         }
-        clock.look_at_cpus = now + LOOK;
         let plan = self.plan(&[], &[]);
-        self.events.follow_cpus(&plan);
+        clock.unwatched += self.events.follow_cpus(&plan, clock.looked_at_cpus);
+        clock.looked_at_cpus = now;
     }
 
     /// Sends the name and the mappings of a running process. It is not an error if the mappings of
@@ -244,6 +249,7 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         let used = self.cpu_time();
         let mut part = report.of_part(now - clock.since, used.saturating_sub(clock.before));
         part.is_interval = true;
+        part.unwatched = mem::take(&mut clock.unwatched);
         clock.since = now;
         clock.before = used;
         let observer = self.observer;

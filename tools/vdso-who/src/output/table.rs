@@ -381,6 +381,12 @@ fn unknown_samples(report: &Report, notes: &mut Vec<String>) {
             unknown.sandboxed
         ));
     }
+    if !report.unwatched.is_zero() {
+        notes.push(format!(
+            "CPUs that came online during the measurement were not watched for {:.2} s. `+-` allows for that.",
+            report.unwatched.as_secs_f64()
+        ));
+    }
     if report.system_wide && report.unseen() > 0.0 {
         let sampled = (report.samples + report.lost) as f64 / f64::from(report.frequency);
         notes.push(format!(

@@ -11,8 +11,9 @@ mod refusal;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
+use std::mem;
 use std::os::fd::AsRawFd as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use perf_event::events::{self, Breakpoint, Software};
@@ -44,6 +45,8 @@ const REGISTERS: &[u32] = if cfg!(target_arch = "aarch64") {
 struct Ring {
     cpu: usize,
     sampler: Sampler,
+    /// The moment before the event was opened.
+    opening: Instant,
     /// For how long the event had been enabled at the last check.
     enabled: Option<Duration>,
 }
@@ -166,31 +169,50 @@ impl Events {
         Ok(opened)
     }
 
-    /// Opens events on CPUs that came online or came back. The kernel ends the events of a CPU that
-    /// goes offline, as all CPUs but the first one do during a suspend, and does not report that.
-    /// But the time for which such an event has been enabled then stands still.
-    pub(crate) fn follow_cpus(&mut self, plan: &Plan<'_>) {
+    /// Opens events on CPUs that came online since the last check, or came back. Returns for how
+    /// long these CPUs may have run without an event.
+    ///
+    /// The kernel ends the events of a CPU that goes offline, as all CPUs but the first one do
+    /// during a suspend, and does not report that. But the time for which such an event has been
+    /// enabled then stands still.
+    pub(crate) fn follow_cpus(&mut self, plan: &Plan<'_>, last_check: Instant) -> Duration {
+        let mut unwatched = Duration::ZERO;
         if !self.system_wide {
-            return;
+            return unwatched;
         }
         let Ok(cpus) = online_cpus() else {
-            return;
+            return unwatched;
         };
+        let mut ended = Vec::new();
         // An event of a cgroup is enabled only while the cgroup runs, so its time proves nothing.
         if plan.cgroup.is_none() {
-            self.rings.retain_mut(Ring::is_alive);
-        }
-        for cpu in &cpus {
-            if self.rings.iter().all(|ring| ring.cpu != *cpu) {
-                let place = Place {
-                    thread: 0,
-                    cpu: *cpu,
-                    size: plan.buffer_size(cpus.len()),
-                };
-                // The CPU may be offline again. The report shows how much CPU time has no samples.
-                let _ = self.open_one(plan, &place);
+            for mut ring in mem::take(&mut self.rings) {
+                if ring.is_alive() {
+                    self.rings.push(ring);
+                } else {
+                    ended.push(ring);
+                }
             }
         }
+        for cpu in &cpus {
+            if self.rings.iter().any(|ring| ring.cpu == *cpu) {
+                continue;
+            }
+            // A CPU that had no event was offline at the last check.
+            let since = match ended.iter().find(|ring| ring.cpu == *cpu) {
+                Some(ring) => ring.opening + ring.enabled.unwrap_or_default(),
+                None => last_check,
+            };
+            unwatched += since.elapsed();
+            let place = Place {
+                thread: 0,
+                cpu: *cpu,
+                size: plan.buffer_size(cpus.len()),
+            };
+            // The CPU may be offline again.
+            let _ = self.open_one(plan, &place);
+        }
+        unwatched
     }
 
     fn open_one(&mut self, plan: &Plan<'_>, place: &Place) -> io::Result<()> {
@@ -208,9 +230,11 @@ impl Events {
         if self.rings.iter().any(|ring| ring.cpu == place.cpu) {
             self.send_to_ring(build(&mut builder)?, place.cpu)?;
         } else {
+            let opening = Instant::now();
             self.rings.push(Ring {
                 cpu: place.cpu,
                 sampler: mapped(&mut builder, place.size)?,
+                opening,
                 enabled: None,
             });
         }
@@ -362,6 +386,7 @@ mod tests {
     use crate::common::not_run_here;
 
     use super::*;
+    use crate::known::ONE;
 
     /// Uses CPU time until this process gets a sample, for at most 10 s. Returns whether it got
     /// one.
@@ -382,6 +407,7 @@ mod tests {
     /// Stops the events, as the kernel does when a CPU goes offline.
     #[test]
     fn a_cpu_that_comes_back_gets_an_event() {
+        let _one = ONE.lock();
         let plan = Plan {
             pids: &[],
             cgroup: None,
@@ -396,22 +422,25 @@ mod tests {
         let cpus =
             |events: &Events| -> Vec<_> { events.rings.iter().map(|ring| ring.cpu).collect() };
         let all = cpus(&events);
-        events.follow_cpus(&plan);
-        events.follow_cpus(&plan);
+        for _ in 0..2 {
+            let unwatched = events.follow_cpus(&plan, Instant::now());
+            assert_eq!(unwatched, Duration::ZERO);
+        }
         assert_eq!(cpus(&events), all);
         for ring in &mut events.rings {
             ring.sampler.disable().unwrap();
         }
         // The first check finds that time has passed since the last one. From then on it stands
         // still.
-        events.follow_cpus(&plan);
+        events.follow_cpus(&plan, Instant::now());
         events.drain(&HashSet::new()).for_each(drop);
-        events.follow_cpus(&plan);
+        let unwatched = events.follow_cpus(&plan, Instant::now());
+        assert!(unwatched > Duration::ZERO);
         assert_eq!(cpus(&events), all);
         assert!(has_samples(&mut events));
         // Now CPUs come online.
         events.rings.truncate(1);
-        events.follow_cpus(&plan);
+        events.follow_cpus(&plan, Instant::now());
         assert_eq!(cpus(&events).len(), all.len());
     }
 }

@@ -123,6 +123,9 @@ pub(crate) struct Report {
     /// Samples of which it is not known whether they were in a read.
     #[serde(skip)]
     pub(crate) unknown: Unknown,
+    /// For how long CPUs may have run without an event.
+    #[serde(skip)]
+    pub(crate) unwatched: Duration,
     /// Whether this is the report of an interval, after which more reports follow.
     #[serde(skip)]
     pub(crate) is_interval: bool,
@@ -323,16 +326,23 @@ impl Report {
     /// Returns the share of the samples that are missing. Any of them might have been in a read.
     pub(crate) fn missing(&self) -> f64 {
         let lost = share(self.lost, self.samples + self.lost);
-        lost + self.unseen()
+        lost + self.unseen().max(self.unwatched_share())
     }
 
     /// Returns the share of the CPU time for which there is neither a sample nor a lost record,
     /// beyond what chance explains. The reason can be that a CPU went offline, or that the kernel
     /// took fewer samples than it should.
     pub(crate) fn unseen(&self) -> f64 {
-        let expected = self.expected();
-        let seen = (self.samples + self.lost) as f64;
-        ((expected - seen - self.tolerance()) / expected.max(1.0)).max(0.0)
+        let unseen = self.lacking() - self.tolerance();
+        (unseen / self.expected().max(1.0)).max(0.0)
+    }
+
+    /// Returns the largest share of the CPU time that CPUs without an event can have. Even if it is
+    /// so small that it could be chance, it counts, because the cause is known.
+    fn unwatched_share(&self) -> f64 {
+        let most = self.unwatched.as_secs_f64() * f64::from(self.frequency);
+        let unwatched = most.min(self.lacking() + self.tolerance());
+        (unwatched / self.expected().max(1.0)).max(0.0)
     }
 
     /// Returns the reads per second, if the cost of a read is known.
@@ -369,6 +379,11 @@ impl Report {
     /// Returns how many samples the CPU time should have caused.
     fn expected(&self) -> f64 {
         self.cpu_seconds * f64::from(self.frequency)
+    }
+
+    /// Returns how many of these samples are neither there nor known to be lost.
+    fn lacking(&self) -> f64 {
+        self.expected() - (self.samples + self.lost) as f64
     }
 
     /// Returns by how many samples the real number can differ from the expected one: three standard

@@ -61,7 +61,12 @@ fn mapping(path: &str, file: FileId, start: u64) -> Mapping {
 }
 
 /// Reports 10 known samples, and others.
-fn reported(mut others: Vec<Event>, samples: u32) -> Report {
+fn reported(others: Vec<Event>, samples: u32) -> Report {
+    reported_with_gap(others, samples, 0)
+}
+
+/// The same, where a CPU had no event for so many sampling periods.
+fn reported_with_gap(mut others: Vec<Event>, samples: u32, gap: u32) -> Report {
     let host = arguments("--all");
     let mut events = known_process();
     events.append(&mut others);
@@ -69,6 +74,7 @@ fn reported(mut others: Vec<Event>, samples: u32) -> Report {
     report.system_wide = true;
     report.seconds = 1.0;
     report.cpu_seconds = f64::from(samples) / f64::from(report.frequency);
+    report.unwatched = Duration::from_secs(gap.into()) / report.frequency;
     let messages = events.into_iter().map(Message::Event);
     report.finish(count(&host, None, messages, &Arc::default()));
     report
@@ -188,6 +194,22 @@ fn samples_in_a_sandbox_are_in_the_error_and_their_process_has_no_share() {
 fn lost_records_are_in_the_error() {
     let report = reported(vec![Event::Lost(10)], 20);
     assert_holds(&report, 0.0..=50.0, "lost 10 records");
+}
+
+/// A CPU that comes back has no event for a while. So few samples could also be missing by chance.
+#[test]
+fn cpu_time_on_a_cpu_without_an_event_is_in_the_error() {
+    let known = || {
+        let samples = (0..990).map(|_| sample(PID, CODE, false));
+        samples.collect()
+    };
+    let report = reported_with_gap(known(), 1040, 40);
+    // All of the 40 samples that are missing may be reads.
+    assert_holds(&report, 0.0..=3.8, "were not watched for 0.08 s");
+    assert!(report.whole.percent_error < Some(6.0), "{report:?}");
+    // The process did not run for as long as the CPU had no event.
+    let report = reported_with_gap(known(), 1040, 4000);
+    assert!(report.whole.percent_error < Some(25.0), "{report:?}");
 }
 
 /// A CPU goes offline, so its part of the CPU time has no samples.
