@@ -3,7 +3,8 @@
 #
 #   tests/programs.sh [VDSO_WHO]           the shares that vdso-who and perf measure at the same time
 #   tests/programs.sh latency [VDSO_WHO]   the latency of redis alone, and while each of them runs
-#   tests/programs.sh calls [VDSO_WHO]     the shares of programs that read through system calls
+#   tests/programs.sh calls [VDSO_WHO]     the shares of programs that read through system calls;
+#                                          fails if vdso-who and perf disagree
 #
 # Run it as root. It needs the packages linux-perf, postgresql, redis-server, nginx-core,
 # apache2-utils, caddy, openjdk-17-jdk-headless, python3, mariadb-server, php-cli, ruby, luajit,
@@ -264,7 +265,8 @@ scripts() {
 calls() {
     seconds=5
     echo "load average: $(cut -d' ' -f1 /proc/loadavg)" >&2
-    echo "| program | perf | vdso-who | runs within both errors |"
+    : >disagreements
+    echo "| program | perf | vdso-who | runs that agree |"
     echo "|---|---|---|---|"
     if has gcc; then
         printf '#include <sys/syscall.h>\n#include <time.h>\n#include <unistd.h>\n
@@ -295,6 +297,11 @@ calls() {
         rustc --edition 2024 -O -g -o calls-rust calls.rs
         repeat "Rust, \`libc::syscall\` beside \`Instant::now\`" ./calls-rust
     fi
+    if [ -s disagreements ]; then
+        printf 'vdso-who and perf do not agree:\n%s\n' "$(cat disagreements)" >&2
+        return 1
+    fi
+    echo "vdso-who and perf agree in each run" >&2
 }
 
 # Watches a program with both programs at the same time, five times, and prints a row for the run
@@ -340,22 +347,32 @@ PYTHON
     end_row
     /usr/bin/python3 - "$name" <<'PYTHON'
 import json, math, sys
-lines, within = [], 0
+name, rounds = sys.argv[1], 5
+def interval(part, whole):
+    """Wilson's interval of a share, as in src/report/figures.rs, in percent."""
+    share, z = part / whole, 1.96
+    center = share + z * z / (2 * whole)
+    half = z * math.sqrt(share * (1 - share) / whole + (z / (2 * whole)) ** 2)
+    scale = 1 + z * z / whole
+    return 100 * (center - half) / scale, 100 * (center + half) / scale
+lines, agreeing = [], 0
 for line in open("runs"):
     whole, reads, edges, share, error = json.loads(line)
     if not whole or share is None:
-        lines.append((0, "no share", "no share"))
         continue
-    perf, edge = 100 * reads / whole, 100 * edges / whole
-    chance = 196 * math.sqrt(max(reads, 4) * max(whole - reads, 4)) / whole**1.5
-    # The two programs take different samples, so chance counts for both.
-    both = math.sqrt(2) * chance
-    fits = abs(share - perf) <= error + chance and -both <= share - perf <= edge + both
-    within += fits
-    lines.append((share, "%.2f -%.2f +%.2f %%" % (perf, chance, edge + chance), "%.2f +-%.2f %%" % (share, error)))
-    print(sys.argv[1], *lines[-1], fits, file=sys.stderr)
+    # Each sample at an edge may be in a read or not.
+    perf = 100 * reads / whole
+    low, high = interval(reads, whole)[0], interval(reads + edges, whole)[1]
+    agrees = share - error <= high and low <= share + error
+    agreeing += agrees
+    row = "%.2f -%.2f +%.2f %% | %.2f +-%.2f %%" % (perf, perf - low, high - perf, share, error)
+    lines.append((share, row))
+    print(name, row, "agrees" if agrees else "DISAGREES", sep=" | ", file=sys.stderr)
 lines.sort()
-print("| %s | %s | %s | %d of %d |" % (sys.argv[1], *lines[len(lines) // 2][1:], within, len(lines)))
+middle = lines[len(lines) // 2][1] if lines else "no share | no share"
+print("| %s | %s | %d of %d |" % (name, middle, agreeing, rounds))
+if agreeing < rounds:
+    print("%s: %d of %d runs agree" % (name, agreeing, rounds), file=open("disagreements", "a"))
 PYTHON
 }
 
