@@ -52,7 +52,7 @@ impl fmt::Display for Diagnosis {
         if self.is_for_who() {
             writeln!(
                 f,
-                "\n`sudo vdso-who top` shows which programs read the clock."
+                "\n`sudo \"$(command -v vdso-who)\" top` shows which programs read the clock."
             )?;
         }
         if !is_full {
@@ -137,14 +137,9 @@ fn is_usual(call: Call) -> bool {
 ///
 /// The resolution is what clock_getres(2) states, and the step is the smallest one that was seen.
 pub(crate) fn table(measurements: &[&Measurement]) -> String {
-    let mut text = row([
-        "",
-        "answered in",
-        "resolution",
-        "step",
-        "read, ns",
-        "call, ns",
-    ]);
+    // The title of the last two columns.
+    let mut text = format!("{:>COLUMNS$}\n", "cost in ns of a");
+    text += &row(["", "answered in", "resolution", "step", "read", "syscall"]);
     let mut last = "";
     for measurement in measurements {
         let function = measurement.call.function();
