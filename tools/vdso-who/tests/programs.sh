@@ -5,6 +5,7 @@
 #   tests/programs.sh latency [VDSO_WHO]   the latency of redis alone, and while each of them runs
 #   tests/programs.sh calls [VDSO_WHO]     the shares of programs that read through system calls;
 #                                          fails if vdso-who and perf disagree
+#   tests/programs.sh postgres [VDSO_WHO]  the example of README.md, and its graph as who-postgres.svg
 #
 # Run it as root. It needs the packages linux-perf, postgresql, redis-server, nginx-core,
 # apache2-utils, caddy, openjdk-17-jdk-headless, python3, mariadb-server, php-cli, ruby, luajit,
@@ -12,7 +13,7 @@
 # stress-ng. For a program that is missing, it prints a line `not run here:`.
 set -euo pipefail
 mode=shares
-case "${1:-}" in latency | calls) mode=$1; shift ;; esac
+case "${1:-}" in latency | calls | postgres) mode=$1; shift ;; esac
 who=$(realpath "${1:-target/release/vdso-who}")
 seconds=10
 frequency=999
@@ -24,6 +25,7 @@ finish() {
     rm -rf "$directory"
 }
 trap finish EXIT
+graph=$PWD/who-postgres.svg
 cd "$directory"
 mkdir html
 head -c 4096 /dev/zero | tr '\0' x >html/page
@@ -93,8 +95,8 @@ end_row() {
 
 load() { start ab -q -k -c 8 -t 60 -n 100000000 "$1"; }
 
-postgres() {
-    local bin
+# Starts PostgreSQL, with a client that runs EXPLAIN ANALYZE.
+start_postgres() {
     bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
     mkdir pg && chown postgres pg
     as_postgres() { (cd pg && setpriv --reuid postgres --regid postgres --clear-groups -- "$@"); }
@@ -102,15 +104,28 @@ postgres() {
     cd pg
     start setpriv --reuid postgres --regid postgres --clear-groups -- \
         "$bin/postgres" -D "$directory/pg/data" -k "$directory/pg" -c listen_addresses=
+    postgres_pid=${started[-1]}
     cd ..
     until as_postgres psql -qh "$directory/pg" -c '' 2>/dev/null; do sleep 0.2; done
     echo 'EXPLAIN ANALYZE SELECT count(*) FROM generate_series(1, 1000000);' >query
     start setpriv --reuid postgres --regid postgres --clear-groups -- \
         pgbench -n -h "$directory/pg" -f query -T 60 postgres
     sleep 1
+}
+
+postgres_row() {
+    start_postgres
     local backend="SELECT pid FROM pg_stat_activity WHERE query LIKE 'EXPLAIN%'"
     row "postgres $("$bin/postgres" --version | cut -d' ' -f3), EXPLAIN ANALYZE" \
         "$(as_postgres psql -qAth "$directory/pg" -c "$backend")"
+}
+
+postgres() {
+    has psql pgbench setpriv
+    start_postgres
+    "$who" --pid "$postgres_pid" --output "$graph" & local drawing=$!
+    "$who" --pid "$postgres_pid"
+    wait "$drawing"
 }
 
 redis() {
@@ -122,7 +137,7 @@ redis() {
 shares() {
     echo "| program | perf | vdso-who | reads/s | caller | caller by perf |"
     echo "|---|---|---|---|---|---|"
-    if has psql pgbench setpriv; then postgres; fi
+    if has psql pgbench setpriv; then postgres_row; fi
     if has redis-server redis-benchmark; then
         redis
         start redis-benchmark -s "$directory/redis" -t get -c 20 -n 100000000 -q

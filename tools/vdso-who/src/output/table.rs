@@ -335,8 +335,8 @@ fn notes(report: &Report) -> Vec<String> {
             "and `+-` allows for that"
         };
         notes.push(format!(
-            "vdso-who got too little CPU time and lost {} records, {bound}. Raise its priority: `sudo nice -n -10 \
-             vdso-who`.",
+            "vdso-who got too little CPU time and lost {} records, {bound}. Run it with `nice -n -10`, as \
+             root.",
             report.lost
         ));
     }
