@@ -24,9 +24,10 @@ pub fn target() -> PathBuf {
     cache.join("target")
 }
 
-/// Returns the names of the programs of the package in this directory.
-pub fn programs(package: &Path) -> Vec<String> {
-    let manifest = package.join("Cargo.toml");
+/// Returns the names of the programs of the package in this directory, or of all packages of the
+/// workspace in it.
+pub fn programs(directory: &Path) -> Vec<String> {
+    let manifest = directory.join("Cargo.toml");
     if !manifest.is_file() {
         return Vec::new();
     }
@@ -34,7 +35,8 @@ pub fn programs(package: &Path) -> Vec<String> {
     let metadata = metadata(&["--no-deps", "--offline", &path]);
     let mut names = Vec::new();
     for package in elements(&metadata["packages"]) {
-        if package["manifest_path"] != *manifest.to_string_lossy() {
+        let path = package["manifest_path"].as_str().unwrap_or_default();
+        if !Path::new(path).starts_with(directory) {
             continue;
         }
         for target in elements(&package["targets"]) {
@@ -73,4 +75,30 @@ fn try_metadata(arguments: &[&str]) -> anyhow::Result<Value> {
 pub fn cargo(sh: &Shell) -> Cmd<'_> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     cmd!(sh, "{cargo}").quiet()
+}
+
+#[cfg(test)]
+mod tests {
+    use fs_err as fs;
+
+    use super::*;
+
+    #[test]
+    fn a_workspace_has_the_programs_of_its_packages_and_a_package_only_its_own() {
+        let name = format!("workspace-{}", std::process::id());
+        let root = env::temp_dir().join(name);
+        for package in ["one", "two"] {
+            let manifest = format!("[package]\nname = '{package}'\nedition = '2024'\n");
+            fs::create_dir_all(root.join(package).join("src")).unwrap();
+            fs::write(root.join(package).join("Cargo.toml"), manifest).unwrap();
+            fs::write(root.join(package).join("src/main.rs"), "fn main() {}").unwrap();
+        }
+        let members = "[workspace]\nmembers = ['one', 'two']\nresolver = '3'\n";
+        fs::write(root.join("Cargo.toml"), members).unwrap();
+        let of_workspace = programs(&root);
+        let of_package = programs(&root.join("one"));
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!(of_workspace, ["one", "two"]);
+        assert_eq!(of_package, ["one"]);
+    }
 }

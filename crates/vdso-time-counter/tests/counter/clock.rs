@@ -13,7 +13,7 @@ use test_support::{child, cpus, filter, not_run_here};
 use vdso_time::Errno;
 use vdso_time_counter::{
     self as counter, CounterMonotonic, CounterMonotonicUnordered, CounterRealtimeUnordered, State,
-    Status, Ticks, Unavailable,
+    Status, Ticks,
 };
 
 use crate::{assert_near, expected, is_used, kernel, settle};
@@ -246,7 +246,7 @@ fn a_thread_that_is_denied_the_counter_gets_sigsegv_as_in_the_vdso() {
         }
         child::forked(|| {
             deny_counter();
-            assert_eq!(counter::check(), Err(Unavailable::Denied));
+            assert_eq!(counter::check(), Err(counter::Unavailable::Denied));
         });
         for read in reads {
             let end = child::end_of(|| {
