@@ -48,7 +48,7 @@ pub use debian::NotFetched;
 /// The variables, for the help.
 pub const ENVIRONMENT: &str = "Environment:
   VDSO_TIME_GUEST_TIMEOUT  the seconds that a program may run in QEMU, instead of 120
-  VDSO_TIME_GUEST_MEMORY   the memory of a guest in MiB, instead of 512
+  VDSO_TIME_GUEST_MEMORY   the least memory of a guest in MiB, instead of 512
   VDSO_TIME_DEBIAN_MIRROR  the URI of a Debian mirror, instead of the one in apt's sources
   XDG_CACHE_HOME           the directory of the cache `vdso-time`, instead of ~/.cache
 

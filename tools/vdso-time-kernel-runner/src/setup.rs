@@ -212,9 +212,12 @@ fn boot_plan(boot: &Boot) -> Result<Plan> {
     qemu.extend(machine);
     qemu.extend(more);
     let kernel = files.join("vmlinuz").display().to_string();
-    qemu.extend(["-kernel".into(), kernel, "-append".into(), append]);
+    qemu.extend(["-kernel".into(), kernel]);
     Ok(Plan {
         qemu,
+        append,
+        initrd: guest.initrd,
+        page: guest.page,
         busybox: Some(files.join("busybox")),
         clock,
         ..Plan::default()

@@ -58,6 +58,8 @@ pub struct Guest {
     pub qemu: &'static str,
     pub machine: Vec<&'static str>,
     pub console: &'static str,
+    pub page: u64,
+    pub initrd: Option<u64>,
 }
 
 /// A difference from the usual boot: `+NAME`.

@@ -165,27 +165,49 @@ fn a_test_that_uses_all_memory_is_named() {
     assert!(output.contains(error), "{output}");
 }
 
-#[test]
-fn a_program_runs_where_there_is_no_package() {
-    let name = format!("no-package-{}", std::process::id());
+/// Runs a command of busybox in a guest. Its directory has files of these sizes, and no package.
+fn busybox(name: &str, files: &[(&str, u64)], command: &[&str]) -> Option<Ended> {
+    let name = format!("{name}-{}", std::process::id());
     let directory = env::temp_dir().join(name);
     fs::create_dir_all(&directory).unwrap();
-    fs::write(directory.join("file"), "").unwrap();
+    for (name, size) in files {
+        let file = File::create(directory.join(name)).unwrap();
+        file.set_len(*size).unwrap();
+    }
     // A static program, which the runner fetches for the guest's shell.
     let home = env::var_os("HOME").unwrap_or_default();
     let cache = match env::var_os("XDG_CACHE_HOME") {
         Some(cache) => PathBuf::from(cache),
         None => Path::new(&home).join(".cache"),
     };
-    let busybox = cache.join("vdso-time/guest-amd64-7/busybox");
-    let busybox = busybox.to_str().unwrap();
-    let words = ["run", MACHINE, busybox, "ls", "-a"];
+    let program = cache.join("vdso-time/guest-amd64-7/busybox");
+    let mut words = vec!["run", MACHINE, program.to_str().unwrap()];
+    words.extend(command);
     let result = run_in(&directory, &words, "300");
     fs::remove_dir_all(&directory).unwrap();
+    result
+}
+
+#[test]
+fn a_program_runs_where_there_is_no_package() {
+    let result = busybox("no-package", &[("file", 0)], &["ls", "-a"]);
     if let Some(Ended { is_success, output }) = result {
         assert!(
             is_success && output.starts_with(".\n..\nfile\n"),
             "{output}"
         );
+    }
+}
+
+/// Gives the guest nearly as much as it holds, and a file that is too large.
+#[test]
+fn a_guest_holds_224_mb_and_the_largest_files_stay_out() {
+    let files = [("held", 220 << 20), ("large", 230 << 20)];
+    let result = busybox("large", &files, &["wc", "-c", "held", "large"]);
+    if let Some(Ended { output, .. }) = result {
+        assert!(output.contains("230686720 held\n"), "{output}");
+        assert!(output.contains("large: No such file"), "{output}");
+        let message = "a guest holds 224 MB of files; left out of the package: ";
+        assert!(output.contains(message), "{output}");
     }
 }

@@ -1,12 +1,16 @@
 //! The runner as cargo starts it: what passes through it, and when it ends a program.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Runs natively.
 const NATIVE: &str = r#"{"qemu": []}"#;
+
+/// Boots a kernel. The shell ignores the arguments of QEMU.
+const BOOT: &str =
+    r#"{"qemu": ["/bin/sh", "-c", "exec sleep 1000"], "init": "/bin/true", "page": 4096}"#;
 
 /// Creates a directory whose name contains a space.
 fn directory(name: &str) -> PathBuf {
@@ -87,18 +91,32 @@ fn each_program_of_a_list_runs_and_its_status_is_printed() {
 
 #[test]
 fn a_program_and_a_kernel_end_at_the_limit() {
-    // The shell ignores the arguments of a kernel's QEMU.
-    let boot = r#"{"qemu": ["/bin/sh", "-c", "exec sleep 1000"], "init": "/bin/true"}"#;
     let console = "; init did not start. The kernel's last lines:\n  ";
     for (plan, words, end) in [
         (NATIVE, &["/bin/sh", "-c", "exec sleep 1000"][..], ""),
-        (boot, &["/bin/sh"], console),
+        (BOOT, &["/bin/sh"], console),
     ] {
         let limit = "/bin/sh: still running after 1 s; VDSO_TIME_GUEST_TIMEOUT=SECONDS allows more";
         let error = format!("vdso-time-kernel-runner: {limit}{end}\n");
         let ended = run("limit", plan, "1", words);
         assert_eq!(ended, Ended::new(125, "", &error));
     }
+}
+
+#[test]
+fn a_program_that_a_guest_cannot_hold_is_an_error_before_the_boot() {
+    let program = directory("large").join("program");
+    let file = File::create(&program).unwrap();
+    file.set_len(225 << 20).unwrap();
+    let program = program.to_str().unwrap();
+    let ended = run("large", BOOT, "60", &[program]);
+    fs::remove_file(program).unwrap();
+    let error = format!(
+        "vdso-time-kernel-runner: a guest holds 224 MB of files, but the programs and the files \
+         beside the package have 226 MB, of which {program} has 225; run fewer programs at a time, \
+         or smaller ones\n"
+    );
+    assert_eq!(ended, Ended::new(125, "", &error));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use cpio::newc::{self, ModeFileType};
 use fs_err as fs;
 use nanoserde::SerBin as _;
 
-use super::files::{Content, Entries, Entry, Files};
+use super::files::{Content, Entries, Entry, Files, pages};
 use super::{Plan, Run, step};
 use crate::protocol::{BUSYBOX, JOB, Job};
 
@@ -56,8 +56,16 @@ const CONFIGURATION: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns the archive in the format `newc`, without compression.
-pub(super) fn archive(run: &Run<'_>, init: &Path) -> Result<Vec<u8>> {
+/// The initramfs, and what the guest needs for it.
+pub(super) struct Initramfs {
+    /// The files in the format `newc`, without compression.
+    pub(super) archive: Vec<u8>,
+    /// The bytes of the pages that the files fill in the guest.
+    pub(super) unpacked: u64,
+}
+
+/// Creates the initramfs of a run.
+pub(super) fn create(run: &Run<'_>, init: &Path) -> Result<Initramfs> {
     let mut paths = Vec::new();
     let mut programs = Vec::new();
     for program in run.programs {
@@ -82,11 +90,11 @@ pub(super) fn archive(run: &Run<'_>, init: &Path) -> Result<Vec<u8>> {
         clock: run.plan.clock,
     };
     files.add(JOB, Entry::text(job.serialize_bin()));
-    write(files.entries)
+    write(files.entries, run.plan.page)
 }
 
 /// Writes the entries, each directory before what is in it: the kernel creates no missing ones.
-fn write(mut entries: Entries) -> Result<Vec<u8>> {
+fn write(mut entries: Entries, page: u64) -> Result<Initramfs> {
     let paths: Vec<PathBuf> = entries.keys().cloned().collect();
     for path in paths {
         for directory in path.ancestors().skip(1) {
@@ -97,6 +105,7 @@ fn write(mut entries: Entries) -> Result<Vec<u8>> {
     }
     entries.remove(Path::new("/"));
     let mut inputs = Vec::new();
+    let mut unpacked = 0;
     for (path, entry) in entries {
         let Some(name) = path.to_str() else {
             let name = path.display();
@@ -120,13 +129,17 @@ fn write(mut entries: Entries) -> Result<Vec<u8>> {
                 }
             },
         };
+        unpacked += pages(bytes.len() as u64, page);
         let header = newc::Builder::new(name)
             .mode(entry.mode)
             .mtime(entry.modified)
             .set_mode_file_type(kind);
         inputs.push((header, Cursor::new(bytes)));
     }
-    Ok(cpio::write_cpio(inputs.into_iter(), Vec::new())?)
+    Ok(Initramfs {
+        archive: cpio::write_cpio(inputs.into_iter(), Vec::new())?,
+        unpacked,
+    })
 }
 
 /// Returns the variables that the programs get.

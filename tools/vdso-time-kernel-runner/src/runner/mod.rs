@@ -30,7 +30,7 @@ pub const PLAN_VARIABLE: &str = "VDSO_TIME_RUNNER_PLAN";
 pub const TIMEOUT_VARIABLE: &str = "VDSO_TIME_GUEST_TIMEOUT";
 const TIMEOUT: u32 = 120;
 
-/// The memory of a guest in MiB, enough for most tests.
+/// The least memory of a guest in MiB, enough for most tests.
 pub const MEMORY_VARIABLE: &str = "VDSO_TIME_GUEST_MEMORY";
 const MEMORY: u32 = 512;
 
@@ -41,8 +41,16 @@ const RUNNER_FAILED: u8 = 125;
 #[derive(Clone, Default, Deserialize, Serialize)]
 pub struct Plan {
     /// QEMU and its arguments; empty if the program runs natively. For a kernel, all arguments
-    /// except the initramfs.
+    /// except the memory, the initramfs and the kernel's arguments.
     pub qemu: Vec<String>,
+    /// For a kernel: its arguments.
+    #[serde(default)]
+    pub append: String,
+    /// For a kernel: the address of the initramfs; `None` where QEMU chooses it.
+    pub initrd: Option<u64>,
+    /// For a kernel: the bytes of a page.
+    #[serde(default)]
+    pub page: u64,
     /// For a kernel: the first process.
     pub init: Option<PathBuf>,
     /// For a kernel: the program in which the guest has its shell and the usual commands.
@@ -93,7 +101,7 @@ pub struct Run<'a> {
     pub err: File,
     /// How long each program may run.
     pub limit: Duration,
-    /// For a kernel: the guest's memory in MiB.
+    /// For a kernel: the guest's least memory in MiB.
     pub memory: u32,
 }
 
