@@ -117,8 +117,7 @@ impl Ticks {
         } else {
             self.0
         };
-        Some(Instant::from_clock_nanos(
-            i64::try_from(nanos).unwrap_or(i64::MAX),
-        ))
+        let nanos = i64::try_from(nanos).unwrap_or(i64::MAX);
+        Some(Instant::from_clock_nanos(nanos))
     }
 }

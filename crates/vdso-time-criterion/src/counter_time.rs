@@ -34,6 +34,9 @@ pub struct Ticks {
     empty: u64,
 }
 
+/// A calibration usually takes 11 ms.
+const LONGEST: Duration = Duration::from_secs(2);
+
 /// The error of [`CounterTime::new`]: why the counter clock does not use the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotUsed(Status);
@@ -66,24 +69,43 @@ impl CounterTime {
     ///
     /// If a sandbox denies every way to read the clock.
     pub fn new() -> Result<Self, NotUsed> {
-        let start = Instant::now();
-        let hertz = loop {
-            let _ = counter::CounterMonotonicUnordered::now();
-            let state = counter::state();
-            match (state.status, state.frequency) {
-                (Status::Used | Status::Stale, Some(hertz)) => break hertz,
-                (Status::Calibrating | Status::Updating | Status::Stale, _)
-                    if start.elapsed() < Duration::from_secs(2) => {}
-                (status, _) => return Err(NotUsed(status)),
-            }
-        };
-        let mut empty: Vec<u64> = (0..1001).map(|_| ticks_since(start_ticks())).collect();
-        empty.sort_unstable();
+        let hertz = frequency()?;
         Ok(Self {
             nanos_per_tick: 1e9 / hertz as f64,
-            most: empty[500] * 3 / 2,
+            most: empty_ticks() * 3 / 2,
         })
     }
+}
+
+/// Reads the clock until the counter's rate is known, for at most [`LONGEST`].
+fn frequency() -> Result<u64, NotUsed> {
+    let start = Instant::now();
+    loop {
+        let _ = counter::CounterMonotonicUnordered::now();
+        let state = counter::state();
+        let status = state.status;
+        if let (Status::Used | Status::Stale, Some(hertz)) = (status, state.frequency) {
+            return Ok(hertz);
+        }
+        let is_pending = matches!(
+            status,
+            Status::Calibrating | Status::Updating | Status::Stale
+        );
+        if !is_pending || start.elapsed() >= LONGEST {
+            return Err(NotUsed(status));
+        }
+    }
+}
+
+/// Returns the median of the ticks of many empty measurements.
+fn empty_ticks() -> u64 {
+    const COUNT: usize = 1001;
+    let mut all = [0; COUNT];
+    for ticks in &mut all {
+        *ticks = ticks_since(start_ticks());
+    }
+    all.sort_unstable();
+    all[COUNT / 2]
 }
 
 #[inline]
@@ -130,9 +152,10 @@ impl Measurement for CounterTime {
     #[inline]
     fn end(&self, start: u64) -> Ticks {
         let measured = ticks_since(start);
+        let empty = ticks_since(start_ticks());
         Ticks {
             measured,
-            empty: ticks_since(start_ticks()).min(self.most),
+            empty: empty.min(self.most),
         }
     }
 

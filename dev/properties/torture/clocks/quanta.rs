@@ -65,7 +65,8 @@ impl Scale {
             let nanos = thread.monotonic();
             scale.adjust(nanos, thread.ticks());
             let reference = thread.monotonic();
-            errors.add(scale.nanos_of(thread.ticks()) as f64 - reference as f64);
+            let nanos = scale.nanos_of(thread.ticks());
+            errors.add(nanos as f64 - reference as f64);
             if errors.are_small() {
                 return scale;
             }
@@ -102,9 +103,14 @@ impl Errors {
 impl Clock for Quanta {
     fn start(thread: &Rc<Thread>) -> Self {
         let can_use = !thread.is_x86() || thread.is_invariant.get();
+        let scale = if can_use {
+            Some(Scale::measure(thread))
+        } else {
+            None
+        };
         Self {
             thread: Rc::clone(thread),
-            scale: can_use.then(|| Scale::measure(thread)),
+            scale,
         }
     }
 

@@ -47,10 +47,8 @@ pub(super) fn of(
     }
     let id = BuildId::of(file);
     if let Some(id) = &id {
-        if let Some(found) = find(&id.path()) {
-            if id.is_of(&found) {
-                return Some(found);
-            }
+        if let Some(found) = by_build_id(id, &find) {
+            return Some(found);
         }
     }
     if let Some(found) = by_link(file, path, &find) {
@@ -67,11 +65,20 @@ pub(super) fn of(
     mini_debug_info(file)
 }
 
+fn by_build_id(id: &BuildId, find: impl Fn(&Path) -> Option<Image>) -> Option<Image> {
+    let found = find(&id.path())?;
+    if !id.is_of(&found) {
+        return None;
+    }
+    Some(found)
+}
+
 /// Unpacks `MiniDebugInfo`: an ELF file that contains symbols, compressed with xz.
 fn mini_debug_info(file: &Elf<'_>) -> Option<Image> {
     let section = file.section_by_name(".gnu_debugdata")?;
+    let packed = section.data().ok()?;
+    let xz = XzReader::new_mem_limit(packed, false, DECODER);
     let mut bytes = Vec::new();
-    let xz = XzReader::new_mem_limit(section.data().ok()?, false, DECODER);
     let size = xz.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
     if size >= MOST_BYTES as usize {
         return None;
@@ -117,15 +124,21 @@ impl BuildId {
 /// Returns the content of the note of type 3 (`NT_GNU_BUILD_ID`). `object` would look through all
 /// sections of notes, and a malformed file can contain many sections that lead to the same long
 /// list.
+///
+/// The note has three words, the name and the id:
+///
+/// ```text
+/// 4, the size of the name | the size of the id | 3, the type | GNU\0 | the id
+/// ```
 fn build_id<'a>(file: &Elf<'a>) -> Option<&'a [u8]> {
-    let note = file.section_by_name(".note.gnu.build-id")?.data().ok()?;
-    let (size, note) = note
-        .strip_prefix(&4_u32.to_ne_bytes())?
-        .split_first_chunk()?;
-    let id = note
-        .strip_prefix(&3_u32.to_ne_bytes())?
-        .strip_prefix(b"GNU\0")?;
-    id.get(..u32::from_ne_bytes(*size) as usize)
+    let section = file.section_by_name(".note.gnu.build-id")?;
+    let note = section.data().ok()?;
+    let rest = note.strip_prefix(&4_u32.to_ne_bytes())?;
+    let (size, rest) = rest.split_first_chunk()?;
+    let rest = rest.strip_prefix(&3_u32.to_ne_bytes())?;
+    let id = rest.strip_prefix(b"GNU\0")?;
+    let size = u32::from_ne_bytes(*size) as usize;
+    id.get(..size)
 }
 
 /// Returns an error if no debuginfod server can be asked.
@@ -165,9 +178,12 @@ fn downloaded(id: &BuildId) -> Option<Image> {
 }
 
 fn by_link(file: &Elf<'_>, path: &Path, find: impl Fn(&Path) -> Option<Image>) -> Option<Image> {
-    let (name, sum) = file.gnu_debuglink().ok()??;
+    let Ok(Some((link, sum))) = file.gnu_debuglink() else {
+        return None;
+    };
+    let link = std::str::from_utf8(link).ok()?;
     // A name with slashes would lead to another directory, so only its last component is used.
-    let name = Path::new(std::str::from_utf8(name).ok()?).file_name()?;
+    let name = Path::new(link).file_name()?;
     let own = path.parent()?;
     let inside = Path::new(DIRECTORY).join(own.strip_prefix("/").unwrap_or(own));
     for directory in [own.to_owned(), own.join(".debug"), inside] {

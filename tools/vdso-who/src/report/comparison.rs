@@ -143,7 +143,9 @@ impl Shares {
 
     /// Returns the shares of a report, as if it had been written to a file and read back.
     fn of(report: &Report) -> Result<Self> {
-        Ok(serde_json::from_value(serde_json::to_value(report)?)?)
+        let json = serde_json::to_value(report)?;
+        let shares = serde_json::from_value(json)?;
+        Ok(shares)
     }
 
     /// Merges the processes with the same name.
@@ -193,7 +195,8 @@ impl Merged {
 
     /// Returns the share of a caller, which is 0 if it has no records.
     fn percent_of_caller(&self, caller: &Caller) -> Option<Percent> {
-        self.percent_of(self.callers.get(caller).copied().unwrap_or(0))
+        let records = self.callers.get(caller).copied().unwrap_or(0);
+        self.percent_of(records)
     }
 
     fn percent_of(&self, records: u64) -> Option<Percent> {
@@ -225,9 +228,13 @@ impl Change {
             percent_error: now.map(|percent| percent.error),
             ..Self::default()
         };
-        if let (Some(before), Some(now), true) = (before, now, is_same_measure) {
+        if !is_same_measure {
+            return change;
+        }
+        if let (Some(before), Some(now)) = (before, now) {
             let difference = (now.share - before.share).abs();
-            change.exceeds_errors = Some(difference > now.error + before.error);
+            let errors = now.error + before.error;
+            change.exceeds_errors = Some(difference > errors);
         }
         change
     }
@@ -298,8 +305,11 @@ impl Both<'_> {
     /// Returns the callers of both reports, those with the largest shares first.
     fn callers(&self) -> Vec<CallerChange> {
         let mut keys = BTreeSet::new();
-        for merged in [self.before, self.now].into_iter().flatten() {
-            keys.extend(merged.callers.keys());
+        if let Some(before) = self.before {
+            keys.extend(before.callers.keys());
+        }
+        if let Some(now) = self.now {
+            keys.extend(now.callers.keys());
         }
         let mut callers = Vec::new();
         for caller in keys {
