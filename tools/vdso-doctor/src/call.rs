@@ -42,7 +42,8 @@ impl Call {
         Self::ClockGettime(ClockId::MONOTONIC),
     ];
 
-    /// The reads of the last timer tick. They need no clock source that user space can read.
+    /// The calls that return the time of the last timer tick. They do not read the clock source, so
+    /// they can stay in user space with every clock source.
     pub(crate) const COARSE: [Self; 2] =
         [Self::Time, Self::ClockGettime(ClockId::MONOTONIC_COARSE)];
 
@@ -58,7 +59,7 @@ impl Call {
         }
     }
 
-    /// Returns the clock that the function is given.
+    /// Returns the clock that is passed to the function, or `None` if it takes no clock.
     #[must_use]
     pub fn clock(self) -> Option<ClockId> {
         match self {
@@ -67,7 +68,7 @@ impl Call {
         }
     }
 
-    /// Returns the route of its function.
+    /// Returns the route of the call's function.
     pub(crate) fn route(self, routes: &Routes) -> Route {
         match self {
             Self::Time => routes.time,
@@ -78,7 +79,7 @@ impl Call {
         }
     }
 
-    /// Makes the call through the crate: through the vDSO, or as a system call if the vDSO fails.
+    /// Makes the call through vdso-time: the vDSO answers it, or otherwise a system call.
     pub(crate) fn make(self) -> Result<(), Errno> {
         match self {
             Self::Time => vdso_time::try_time().map(drop),
@@ -89,7 +90,7 @@ impl Call {
         }
     }
 
-    /// Returns whether no kernel's vDSO answers it.
+    /// Returns whether the call is about a clock that no kernel's vDSO answers.
     pub(crate) fn is_in_no_vdso(self) -> bool {
         matches!(
             self.clock(),
@@ -102,8 +103,9 @@ impl Call {
         )
     }
 
-    /// Returns whether it reads the clock source. The other calls are answered with the time of the
-    /// last timer tick, in the kernel, or without a clock.
+    /// Returns whether an answer to the call needs a read of the clock source. The others need
+    /// none: they return the time of the last timer tick, or the kernel answers them, or they read
+    /// no clock.
     pub(crate) fn reads_clock_source(self) -> bool {
         const PRECISE: [ClockId; 5] = [
             ClockId::REALTIME,

@@ -1,4 +1,4 @@
-//! Standard output and standard error of the program, and how they fail.
+//! Standard output and standard error of the program, and their errors.
 
 #![allow(unsafe_code, reason = "a link section is chosen, and libc is called")]
 
@@ -11,7 +11,7 @@ pub(crate) const FAILED: u8 = 2;
 /// EX_USAGE of sysexits(3).
 pub(crate) const USAGE: u8 = 64;
 
-/// The program has the name of its package.
+/// The name of the program, which is also the name of its package.
 const PROGRAM: &str = env!("CARGO_PKG_NAME");
 
 static WAS_OPEN: AtomicBool = AtomicBool::new(true);
@@ -32,9 +32,10 @@ extern "C" fn look() {
 
 /// Returns an error if standard output was not open for writing when the program started.
 ///
-/// Later the error would go unnoticed. Before `main`, std opens /dev/null in place of a closed
-/// descriptor, and writing to that succeeds, so the C library calls [`look`] before std does that.
-/// std also treats EBADF, the error for a descriptor that is open for reading only, as success.
+/// A check in `main` would be too late. Before `main`, std opens /dev/null in place of a closed
+/// descriptor, and writing to that succeeds. So [`look`] is a constructor, which the C library
+/// calls before std does that. A write would not report the error either if the descriptor is open
+/// for reading only, because std treats EBADF as success.
 pub(crate) fn require_output() -> io::Result<()> {
     let is_open = WAS_OPEN.load(Ordering::Relaxed);
     let why = "cannot write the report: standard output is not open for writing";
@@ -58,8 +59,8 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Prints on standard error, if that can be written to. A log gets one line, and a terminal lines
-/// of 80 columns.
+/// Prints a message on standard error, and ignores an error of the write. A terminal gets lines of
+/// at most 80 columns. Anything else, such as a log, gets one line.
 pub(crate) fn say(what: &str) {
     let mut line = format!("{PROGRAM}: {}", printable(what));
     if io::stderr().is_terminal() {
@@ -68,7 +69,8 @@ pub(crate) fn say(what: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Escapes what a terminal obeys, such as a control character of a path or of an argument.
+/// Escapes control characters except newlines, because a terminal obeys them. A path or an argument
+/// can contain them.
 pub(crate) fn printable(text: &str) -> String {
     let escaped = |letter: char| match letter {
         '\n' => "\n".into(),
@@ -78,7 +80,7 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(escaped).collect()
 }
 
-/// Returns what clap says before the usage, such as a suggestion, in one line.
+/// Returns clap's message as one line, with its suggestions but without the usage.
 pub(crate) fn usage(error: &clap::Error) -> String {
     let message = error.to_string();
     let message = message.trim_start_matches("error: ");
@@ -93,7 +95,7 @@ pub(crate) fn usage(error: &clap::Error) -> String {
     format!("{} (see `{PROGRAM} --help`)", lines.join("; "))
 }
 
-/// Returns JSON in which a terminal finds no control characters.
+/// Escapes the control characters of JSON, because a terminal obeys them.
 ///
 /// serde_json escapes those below U+0020 only, and a terminal obeys U+009B as well. The other
 /// control characters can occur only inside strings, where an escape means the same.

@@ -1,8 +1,8 @@
 //! Counts the system calls of the vDSO's functions, on each CPU.
 //!
-//! A separate thread makes the calls, because a filter belongs to one thread and cannot be removed.
-//! The calling thread keeps its CPUs, its signal mask and its privileges. It moves the other thread
-//! from CPU to CPU:
+//! A separate thread makes the calls, because a seccomp filter applies to one thread and cannot be
+//! removed. The calling thread keeps its CPUs, its signal mask and its privileges. It moves the
+//! other thread from CPU to CPU:
 //!
 //! ```text
 //! for each CPU that this thread may use
@@ -38,23 +38,24 @@ use crate::vdso_call::VdsoCall;
 pub(crate) struct Count {
     /// The CPUs on which the calls were made; empty if a sandbox does not let the thread move.
     pub(crate) cpus: Vec<usize>,
-    /// The CPUs that other programs did not give up.
+    /// The CPUs that could not be tested, because another program did not give them up.
     pub(crate) busy: Vec<usize>,
     /// How many calls of each function were made.
     pub(crate) calls: u32,
-    /// How many of them made a system call.
+    /// For each function, how many of its calls made a system call.
     pub(crate) entered: Vec<u32>,
 }
 
-/// How long to wait for the first CPU that is not given up. The next ones get half of the time
-/// each, so that all of them together take less than twice as long.
+/// How long to wait for the first CPU that another program does not give up. The time is halved
+/// after each such CPU, so that all of them together take less than twice as long.
 ///
-/// It is the time for the calls of one function, so a slow machine has enough. With the usual
-/// throttling, a thread of real-time priority leaves others 50 ms in each second.
+/// This is the time for the calls of one function only, so it is long enough on a slow machine, and
+/// beside a thread of real-time priority: by default, the kernel's throttling leaves 50 ms of each
+/// second to other threads.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Calls each function so many times on each CPU that the calling thread may use. The error says
-/// why nothing can be proved.
+/// Calls each function `on_each_cpu` times on each CPU that the calling thread may use, and counts
+/// the system calls. The error says why nothing can be proved.
 pub(crate) fn count(
     functions: &[VdsoCall],
     on_each_cpu: u32,
@@ -95,14 +96,14 @@ pub(crate) fn count(
 pub(crate) const NO_TIME: &str =
     "other programs left no CPU time for the thread that makes the calls";
 
-/// The thread that makes the calls, as the other one sees it.
+/// The calling thread's handle to the thread that makes the calls.
 struct Caller {
     thread: Pid,
-    /// Names the function to call.
+    /// Sends the index of the next function to call.
     orders: Sender<usize>,
     answers: Receiver<Answer>,
-    /// A pipe with a byte for each answer. The receiver alone cannot wait for a limited time where
-    /// a sandbox denies the clock, because std reads the clock for that, and panics.
+    /// The reading end of a pipe that gets a byte for each answer. `Receiver::recv_timeout` would
+    /// not do, because std reads the clock for it, and panics if a sandbox denies the clock.
     bell: File,
     handle: thread::JoinHandle<()>,
 }
@@ -169,7 +170,7 @@ impl Caller {
     ) -> Result<bool, String> {
         let mut is_busy = false;
         for (index, entered) in entered.iter_mut().enumerate() {
-            // The thread waits for orders as long as there is a sender.
+            // This cannot fail, because the thread receives orders until the sender is dropped.
             let _ = self.orders.send(index);
             let mut answer = self.receive(patience);
             if answer.is_none() && !is_busy {
@@ -199,19 +200,20 @@ impl Caller {
         self.answers.try_recv().ok()
     }
 
-    /// Ends the thread. It has answered, so it ends immediately.
+    /// Ends the thread. It has answered every order, so it ends immediately.
     fn end(self) {
         drop(self.orders);
         let _ = self.handle.join();
     }
 }
 
-/// Calls a function, and counts the calls that asked the kernel.
+/// Calls a function `calls` times, and returns how many of these calls entered the kernel.
 fn call(function: VdsoCall, calls: u32) -> u32 {
     let mut entered = 0;
     for _ in 0..calls {
         let answer = function.call();
-        // time() returns seconds. powerpc's vDSO returns a positive error number.
+        // time() returns seconds, so only a negative result is an error. The other functions return
+        // a negated error number, except on powerpc, where it is positive.
         let asked_kernel = if function.returns_time() {
             answer == -i64::from(MARK)
         } else {

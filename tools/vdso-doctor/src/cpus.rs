@@ -9,13 +9,14 @@ use std::ffi::c_ulong;
 
 use nix::unistd::Pid;
 
-/// A set of CPUs, as the kernel has it. The kernel rejects a set with less room than it has CPUs,
-/// and libc's `cpu_set_t` has room for 1024. No kernel is built for more than 8192.
+/// A set of CPUs, in the kernel's format. The kernel rejects a set with room for fewer CPUs than
+/// the machine can have. libc's `cpu_set_t` has room for 1024, so this set is larger: no kernel is
+/// built for more than 8192.
 type CpuSet = [c_ulong; CPUS / BITS];
 const CPUS: usize = 8192;
 const BITS: usize = c_ulong::BITS as usize;
 
-/// Returns the CPUs on which the calling thread may run. There are none if that is not known.
+/// Returns the CPUs on which the calling thread may run, or none if the kernel does not tell.
 pub(crate) fn allowed() -> Vec<usize> {
     let mut set: CpuSet = [0; CPUS / BITS];
     // SAFETY: the kernel writes at most the bytes of the set.
@@ -27,7 +28,7 @@ pub(crate) fn allowed() -> Vec<usize> {
     (0..CPUS).filter(is_set).collect()
 }
 
-/// Lets a thread run on these CPUs only. Returns whether the kernel did so.
+/// Restricts a thread to these CPUs. Returns whether the kernel allowed it.
 pub(crate) fn restrict(thread: Pid, cpus: &[usize]) -> bool {
     let mut set: CpuSet = [0; CPUS / BITS];
     for cpu in cpus {

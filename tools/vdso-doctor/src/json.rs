@@ -1,15 +1,16 @@
-//! The diagnosis for a program. Each `impl Serialize` is written by hand, so that a program which
-//! uses this library has no procedural macro to compile.
+//! The diagnosis as JSON. Each `impl Serialize` is written by hand, so that a program that uses
+//! this library has no procedural macro to compile.
 //!
-//! A value that is one of several words has them in a function of its type, never from `Debug`: a
-//! program compares these words, and a renamed variant must not change them. The page lists them.
+//! Programs compare the words that stand for a variant of an enum, so renaming the variant must not
+//! change its word. Each word therefore comes from a function of the type, and never from `Debug`.
+//! README.md lists the words.
 
 use serde_core::ser::{Serialize, SerializeStruct as _, Serializer};
 use vdso_time::{LocateError, Route, Routes};
 
 use crate::OwnVdso;
 
-/// Serialises these fields.
+/// Serialises an object with these fields.
 macro_rules! object {
     ($to:expr, $($field:ident: $value:expr),*) => {{
         let mut object = $to.serialize_struct("", [$(stringify!($field)),*].len())?;
@@ -18,8 +19,8 @@ macro_rules! object {
     }};
 }
 
-/// Implements `Serialize` as an object with fields, each with its own or another value, or as one
-/// word.
+/// Implements `Serialize`, either as an object or as one word. A field of the object has the value
+/// of the type's field of that name, unless another value is given.
 macro_rules! json {
     ($type:ty, |$this:ident| $($field:ident $(: $value:expr)?),+) => {
         impl serde_core::Serialize for $type {

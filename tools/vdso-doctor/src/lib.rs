@@ -1,12 +1,13 @@
-//! Proves whether this process reads its clocks in user space, through the vDSO, or in the kernel.
+//! Finds out, with proof, whether this process reads its clocks in user space, through the vDSO, or
+//! in the kernel.
 //!
-//! This is the library of the program `vdso-doctor`, which reports that for a machine, checks it in
-//! scripts and health probes, and looks at other processes: `cargo install vdso-doctor`. Its page
+//! This is the library of the program `vdso-doctor`, which reports on a machine, is a check for
+//! scripts and health probes, and examines other processes: `cargo install vdso-doctor`. Its page
 //! on [crates.io](https://crates.io/crates/vdso-doctor) shows what it prints.
 //!
-//! A vDSO that cannot read the kernel's clock source makes a system call itself, so its address
-//! proves nothing. [`diagnose`] calls each function, detects the system calls, measures the costs,
-//! and says why a read enters the kernel and what to do.
+//! A vDSO that cannot read the kernel's clock source makes a system call itself, so the presence of
+//! a vDSO proves nothing. [`diagnose`] calls each function, detects the system calls, measures the
+//! costs, and says why a read enters the kernel and what to do.
 //!
 //! ```
 //! let diagnosis = vdso_doctor::diagnose()?;
@@ -14,8 +15,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! [`Diagnosis`] implements `serde::Serialize`, with the fields of `vdso-doctor --json`, and
-//! `Display`, as the report of `vdso-doctor`.
+//! [`Diagnosis`] implements `serde::Serialize` and `Display`: serialised, it has the fields of
+//! `vdso-doctor --json`, and displayed, it is the report of `vdso-doctor`.
 //!
 //! # In a server
 //!
@@ -87,13 +88,13 @@ pub struct Diagnosis {
     pub platform: Platform,
     /// The vDSO, or why there is none.
     pub vdso: Result<OwnVdso, LocateError>,
-    /// Who answers each function.
+    /// What answers each function.
     pub routes: Routes,
-    /// Why not every call could be proved.
+    /// Why not every call could be proved; `None` if every call was.
     pub unproved: Option<String>,
     /// The CPUs on which the calls were made; empty if the thread could not be moved.
     pub cpus: Vec<usize>,
-    /// The calls, each with its findings.
+    /// The calls, and what was found out about each.
     pub measurements: Vec<Measurement>,
     /// Why the calls are answered where they are.
     pub cause: Cause,
@@ -113,9 +114,10 @@ json!(Diagnosis, |this|
 impl Diagnosis {
     /// Returns where these reads are answered.
     ///
-    /// It is [`Location::UserSpace`] only if proof or the route shows it for each of them, and
-    /// [`Location::Kernel`] if that is known for one. A system call that an emulator or valgrind
-    /// makes is [`Location::Unknown`].
+    /// It is [`Location::UserSpace`] only if that is known for each of them, [`Location::Kernel`]
+    /// if one of them is known to enter the kernel, and otherwise [`Location::Unknown`]. A system
+    /// call in an emulator or under valgrind counts as unknown, because it says nothing about the
+    /// kernel's vDSO.
     #[must_use]
     pub fn location(&self, calls: &[Call]) -> Location {
         worst_location(&self.measurements, self.platform.supervisor, calls)
@@ -164,7 +166,7 @@ const CALLS_OF_A_DIAGNOSIS: u32 = 1000;
 /// A [`Finding`] if a read enters the kernel, or if nothing can be proved.
 pub fn check<R: Copy + Into<Call>>(calls: &[R]) -> Result<(), Finding> {
     let about: Vec<Call> = calls.iter().map(|call| (*call).into()).collect();
-    // The advice depends on the others.
+    // The advice depends on these calls as well.
     let mut calls = about.clone();
     include(&mut calls, &Call::COARSE);
     include(&mut calls, &Call::USUAL);
@@ -174,7 +176,8 @@ pub fn check<R: Copy + Into<Call>>(calls: &[R]) -> Result<(), Finding> {
         if worst_location(&check.measurements, None, &about) == Location::UserSpace {
             return Ok(());
         }
-        // Where nothing can be proved, a second check would fail and wait as well.
+        // If nothing can be proved, a second check would only wait again and fail for the same
+        // reason.
         if check.unproved.is_some() {
             return Verdict::new(Platform::look(), check, &about).into_result();
         }
@@ -182,7 +185,8 @@ pub fn check<R: Copy + Into<Call>>(calls: &[R]) -> Result<(), Finding> {
     Verdict::of(&calls, &about, CALLS_OF_A_CHECK, false).into_result()
 }
 
-/// How long a kernel gets to choose its clock source. gVisor takes 0.9 to 1.2 s.
+/// How long to wait for a kernel that has just started, until it has chosen its clock source.
+/// gVisor takes 0.9 to 1.2 s.
 const SETTLING: Duration = Duration::from_millis(1500);
 
 /// A check of some calls, and what it means for those that the sentence is about.
@@ -195,9 +199,9 @@ struct Verdict {
 }
 
 impl Verdict {
-    /// Checks calls once the clock source is settled. If the kernel has just started, it waits
-    /// first, and if the clock source changed meanwhile, it checks again. A proof holds for one
-    /// moment only.
+    /// Checks calls while the clock source stays the same, because a proof holds for one moment
+    /// only. If the kernel has just started, this waits first. If the clock source changed during
+    /// the check, this checks again.
     fn of(calls: &[Call], about: &[Call], on_each_cpu: u32, is_timed: bool) -> Self {
         let before = Platform::look();
         if platform::is_counter_fatal() {

@@ -1,4 +1,4 @@
-//! The program: a command line over the library.
+//! The program `vdso-doctor`: a command line for the library.
 
 mod arguments;
 mod console;
@@ -41,7 +41,7 @@ fn show(text: &str) -> Result<u8, Box<dyn Error>> {
 }
 
 fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
-    // Before the calls, which take some time.
+    // This comes before the calls, because they take some time.
     require_output()?;
     if let Some(page) = arguments.get_one::<String>("generate") {
         return show(pages::text(page));
@@ -74,7 +74,8 @@ fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
     Ok(0)
 }
 
-/// Returns why a process has no report. If the doctor has no vDSO either, it knows the reason.
+/// Returns why there is no report about a process. If the doctor has no vDSO either, its own check
+/// tells the reason.
 fn failure(pid: u32, error: ProcessError) -> String {
     match check(&Call::USUAL) {
         Err(finding) if error == ProcessError::NoVdso && finding.cause == Cause::NoVdso => {

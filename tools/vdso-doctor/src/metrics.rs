@@ -1,7 +1,8 @@
 //! `vdso-doctor --metrics`: the diagnosis as OpenMetrics text, for the textfile collector of
 //! node_exporter.
 //!
-//! That collector reads Prometheus's older format, so every metric is a gauge, which both have.
+//! That collector reads Prometheus's older format, so every metric is a gauge, which exists in both
+//! formats.
 
 use std::fmt::{Display, Write as _};
 
@@ -61,7 +62,7 @@ impl Text {
         let _ = writeln!(self.0, "vdso_doctor_{name}{labels} {value}");
     }
 
-    /// Writes a metric that has a sample for each call with such a value.
+    /// Writes a metric, with a sample for each call for which `value` returns one.
     fn calls(
         &mut self,
         diagnosis: &Diagnosis,

@@ -10,7 +10,7 @@ use crate::json::{address, json};
 pub struct OwnVdso {
     /// Its address.
     pub base: usize,
-    /// Its bytes.
+    /// Its size in bytes.
     pub size: usize,
     /// Its symbols, with their versions, such as `__vdso_time@LINUX_2.6`.
     pub symbols: Vec<String>,

@@ -1,7 +1,7 @@
 //! The files of the directory `pages`, which `vdso-doctor --generate` prints.
 //!
-//! The program made them itself, until we measured its first build: clap_complete and clap_mangen
-//! took a sixth of it. Now only the test of the command line needs these packages.
+//! The program used to generate them itself. But clap_complete and clap_mangen took a sixth of the
+//! time of its first build, so now only the test of the command line needs these packages.
 
 /// Returns the manual page, in roff, or the completions for a shell.
 pub(crate) fn text(name: &str) -> &'static str {
@@ -20,7 +20,7 @@ mod tests {
     use super::text;
     use crate::arguments::command;
 
-    /// The manual page but for its title and its options.
+    /// The manual page without its title and its options.
     const MAN: &str = include_str!("man.roff");
 
     /// The text that clap_complete writes for the value of `--pid`, and its replacement, which
@@ -81,7 +81,7 @@ mod tests {
                 let is_same = page == text(name);
                 assert!(
                     is_same,
-                    "vdso-doctor.{extension} is old: set PAGES=overwrite"
+                    "vdso-doctor.{extension} is out of date: set PAGES=overwrite"
                 );
             }
         }

@@ -38,7 +38,7 @@ impl Supervisor {
         }
     }
 
-    /// Returns the name in a sentence.
+    /// Returns the name that a sentence uses.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Valgrind => "valgrind",
@@ -53,7 +53,7 @@ impl Supervisor {
     }
 }
 
-/// Who can read a clock source.
+/// What can read a clock source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
     Vdso,
@@ -175,7 +175,7 @@ impl Platform {
             Ok(name) => name.release().to_string_lossy().into_owned(),
             Err(_) => String::new(),
         };
-        // QEMU relocates its image.
+        // QEMU relocates its vDSO, so these addresses are equal there.
         let addresses = match Vdso::locate() {
             Ok(vdso) => Some(Addresses {
                 linked_for: vdso.image().load_address(),
@@ -206,7 +206,8 @@ impl Platform {
         format!("{current}: {what}; {}{bit}", reader.ability())
     }
 
-    /// Returns what the kernel's files tell about this platform. The supervisor is left out.
+    /// Describes this platform from the kernel's files, which `read` returns. It does not determine
+    /// the supervisor.
     pub(crate) fn described(kernel: String, read: impl Fn(&str) -> Option<String>) -> Self {
         let names = |file| {
             let text = read(&format!("{CLOCK_SOURCE_DIRECTORY}/{file}"))?;
@@ -232,7 +233,7 @@ impl Platform {
         }
     }
 
-    /// Returns whether clock reads may soon be answered elsewhere.
+    /// Returns whether the kernel may soon change where clock reads are answered.
     ///
     /// gVisor, which names no clock source, measures the counter for about a second after its
     /// start, and its vDSO makes system calls meanwhile. Linux leaves the sources named here when
@@ -248,7 +249,7 @@ impl Platform {
     }
 }
 
-/// Returns whether a kernel may still choose its clock source, so many seconds after its start.
+/// Returns whether a kernel that started this many seconds ago may still change its clock source.
 fn is_new(seconds: i64) -> bool {
     seconds < 5
 }
@@ -259,7 +260,8 @@ pub(crate) fn may_be_new() -> bool {
     clock_gettime(ClockId::BOOTTIME).is_ok_and(|time| is_new(time.tv_sec))
 }
 
-/// Reads a file of the kernel. In a container it can be a pipe without a writer, or have no end.
+/// Reads a file of the kernel. In a container, something else can be mounted there: a pipe without
+/// a writer, or a file without an end.
 pub(crate) fn read(path: &str) -> Option<String> {
     const MOST_BYTES: u64 = 1 << 24;
     let file = File::options()
@@ -295,7 +297,8 @@ pub(crate) struct Addresses {
     pub(crate) mapped_at: u64,
 }
 
-/// Returns what runs this process, whose vDSO, if it has one, has these addresses.
+/// Returns what runs this process, if it is not the kernel alone. The addresses are those of the
+/// process's vDSO, if it has one.
 pub(crate) fn supervisor(
     addresses: Option<Addresses>,
     release: &str,
@@ -340,8 +343,8 @@ fn is_guest_kernels(linked_for: u64, release: &str) -> bool {
     linked_for == 0xffff_ffff_ff70_0000 && version >= [3, 18]
 }
 
-/// Returns whether an emulator answers. QEMU does not know the call that asks for the seccomp mode,
-/// but shows the file of a kernel that does.
+/// Returns whether an emulator answers this process's system calls. QEMU does not implement
+/// `PR_GET_SECCOMP`, but its /proc/thread-self/status comes from a kernel that does.
 fn is_emulated(read: impl Fn(&str) -> Option<String>) -> bool {
     // SAFETY: it takes no argument.
     let mode = Errno::result(unsafe { libc::prctl(libc::PR_GET_SECCOMP) });

@@ -33,7 +33,7 @@ use crate::json::json;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProcessVdso {
-    /// The number of the process.
+    /// The process ID.
     pub pid: u32,
     /// The addresses of the mapping in the process.
     pub range: Range<u64>,
@@ -78,7 +78,7 @@ pub enum ProcessError {
     Unmapped,
     /// The process runs in a gVisor sandbox. The kernel outside does not know gVisor's vDSO.
     Sandboxed,
-    /// There is another image at the address of the vDSO.
+    /// The bytes at the address of the vDSO are not a valid image.
     Malformed(ParseError),
     /// Another error of the kernel.
     Other(Errno),
@@ -140,8 +140,8 @@ impl ProcessVdso {
         for _ in 0..MOST_TRIES {
             let (thread, auxv) = living_thread(pid)?;
             copy = CopiedImage::of(thread, &auxv);
-            // While the kernel executes a program, the vector is not complete, and the bytes that
-            // were read may come from both programs.
+            // While the process executes another program, the vector is not complete, and the bytes
+            // that were read may come from both programs.
             let (_, after) = living_thread(pid)?;
             let is_same = after == auxv;
             if is_same && value(&auxv, AT_PHENT).is_some() {
@@ -150,7 +150,8 @@ impl ProcessVdso {
             is_constant &= is_same && auxv == first;
             thread::sleep(Duration::from_millis(1));
         }
-        // The process removed the entry (PR_SET_MM of prctl(2)), and executes nothing.
+        // If nothing changed, the process does not execute another program. It has removed the
+        // entry from its vector (PR_SET_MM of prctl(2)).
         if is_constant {
             Self::parse(pid, copy?)
         } else {
@@ -231,7 +232,7 @@ struct CopiedImage {
 impl CopiedImage {
     fn of(thread: u32, auxv: &[u8]) -> Result<Self, ProcessError> {
         match Self::unless_sandboxed(thread, auxv) {
-            // gVisor takes the vDSO of the kernel below away from a program that it runs.
+            // gVisor removes the host kernel's vDSO from a program that it runs.
             Err(ProcessError::NoVdso | ProcessError::Unmapped) if is_in_gvisor(thread) => {
                 Err(ProcessError::Sandboxed)
             }
@@ -240,7 +241,8 @@ impl CopiedImage {
     }
 
     fn unless_sandboxed(thread: u32, auxv: &[u8]) -> Result<Self, ProcessError> {
-        // The open file belongs to the program that runs now, even if another one is executed.
+        // The open file keeps referring to the memory of the program that runs now, even if the
+        // process executes another one.
         let memory = File::open(format!("/proc/{thread}/mem")).map_err(ProcessError::of_file)?;
         let base = value(auxv, AT_SYSINFO_EHDR).unwrap_or(0);
         if base == 0 {
@@ -273,8 +275,8 @@ fn hexadecimal(bytes: &[u8]) -> String {
     digits.collect()
 }
 
-/// Returns the image as a file with sections. Returns `None` if there are so many that a search
-/// would take long, because it may read the whole image for each section.
+/// Parses the image as a file with sections. Returns `None` if it has so many that a search would
+/// take long, because a search may read the whole image for each section.
 fn with_few_sections(bytes: &[u8]) -> Option<object::File<'_>> {
     let file = object::File::parse(bytes).ok()?;
     if file.sections().count() > MOST_SECTIONS {
@@ -286,20 +288,22 @@ fn with_few_sections(bytes: &[u8]) -> Option<object::File<'_>> {
 /// `e_machine` of 32-bit arm.
 const EM_ARM: u16 = 40;
 
-/// How many times to read a process that is executing a program, a millisecond apart.
+/// The maximum number of attempts to read a process that is executing a program. They are a
+/// millisecond apart.
 const MOST_TRIES: u32 = 100;
 
 /// Tags of the auxiliary vector: the size of a program header, and where the vDSO is.
 const AT_PHENT: u64 = 4;
 const AT_SYSINFO_EHDR: u64 = 33;
 
-/// No vDSO is larger.
+/// The maximum size of an image, in bytes. No vDSO is larger.
 const MOST_BYTES: usize = 1 << 20;
 
-/// No vDSO has more; the kernel's have about 20.
+/// The maximum number of sections. The kernel's vDSOs have about 20.
 const MOST_SECTIONS: usize = 100;
 
-/// Reads memory of a process. Fewer bytes mean that it ended or executed another program.
+/// Reads memory of a process. If fewer bytes can be read, the process has ended or has executed
+/// another program.
 fn read_exactly(memory: &File, bytes: &mut [u8], address: u64) -> Result<(), ProcessError> {
     memory
         .read_exact_at(bytes, address)
@@ -330,7 +334,7 @@ fn value_in_words_of<const WIDTH: usize>(auxv: &[u8], tag: u64) -> Option<u64> {
     None
 }
 
-/// Returns the number that 8 or 4 bytes are.
+/// Decodes a number of 8 or 4 bytes.
 fn word(bytes: &[u8]) -> u64 {
     if let Ok(bytes) = bytes.try_into() {
         return u64::from_ne_bytes(bytes);
@@ -341,9 +345,9 @@ fn word(bytes: &[u8]) -> u64 {
 
 /// Returns a thread of a process that still has the process's memory, and its auxiliary vector.
 ///
-/// A main thread that ended keeps its number, but no memory. The vector of such a thread is empty
-/// for root or, with a newer kernel, ESRCH. For other users it is EACCES, because the kernel gives
-/// files of a thread without memory to root.
+/// A main thread that has ended keeps its thread ID, but has no memory any more. If root reads its
+/// vector, the vector is empty, or with a newer kernel the read fails with ESRCH. For other users
+/// the read fails with EACCES, because the files of a thread without memory belong to root.
 pub(crate) fn living_thread(pid: u32) -> Result<(u32, Vec<u8>), ProcessError> {
     let of_main = auxiliary_vector(pid);
     if of_main != Err(ProcessError::Ended) {
@@ -372,10 +376,11 @@ fn auxiliary_vector(thread: u32) -> Result<Vec<u8>, ProcessError> {
     }
 }
 
-/// Returns whether a thread ended and waits for its parent, or is one of the kernel.
+/// Returns whether a thread has no memory: it has ended and is a zombie (`Z`) or is being removed
+/// (`X`), or it is a kernel thread.
 ///
-/// Every user may read /proc/PID/stat: the number, the name in parentheses, the state, and five
-/// numbers before the flags.
+/// Every user may read /proc/PID/stat. It contains the number, the name in parentheses, the state,
+/// five more numbers, and the flags.
 fn has_no_memory(thread: u32) -> bool {
     /// `PF_KTHREAD` of include/linux/sched.h.
     const KERNEL_THREAD: u32 = 0x0020_0000;
@@ -393,7 +398,7 @@ fn has_no_memory(thread: u32) -> bool {
     matches!(state, Some("Z" | "X")) || flags & KERNEL_THREAD != 0
 }
 
-/// Returns the number of this process in /proc, which can be its number in an outer PID namespace.
+/// Returns this process's ID in /proc, which can be its ID in an outer PID namespace.
 pub(crate) fn own_number() -> Option<u32> {
     fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()
 }
@@ -404,7 +409,7 @@ pub(crate) fn text(pid: u32, file: &str) -> Result<String, ProcessError> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Returns the size of the mapping that begins here.
+/// Returns the size of the mapping that begins at `base`.
 fn mapping_at(pid: u32, base: u64) -> Option<usize> {
     let maps = text(pid, "maps").ok()?;
     for line in maps.lines() {

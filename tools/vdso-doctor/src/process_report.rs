@@ -29,7 +29,7 @@ pub struct ProcessDiagnosis {
     pub is_own_image: bool,
     /// Where `CLOCK_REALTIME` and `CLOCK_MONOTONIC` are answered.
     pub location: Location,
-    /// The same as a sentence.
+    /// The location as a sentence.
     pub verdict: String,
     /// The doctor's own reads.
     pub measurements: Vec<Measurement>,
@@ -41,7 +41,7 @@ json!(ProcessDiagnosis, |this|
 );
 
 impl ProcessDiagnosis {
-    /// Reads the vDSO of a process, and examines the usual reads in this one.
+    /// Reads the vDSO of another process, and checks the usual reads in this process.
     ///
     /// # Errors
     /// As [`ProcessVdso::read`].
@@ -69,14 +69,14 @@ impl ProcessDiagnosis {
     }
 }
 
-/// Returns the doctor's own image, or nothing if it cannot be read.
+/// Returns the doctor's own image, or `None` if it cannot be read.
 fn own_image() -> Option<Vec<u8>> {
     let own = own_number()?;
     Some(ProcessVdso::read(own).ok()?.bytes)
 }
 
-/// Concludes from the image of a process, and from what holds for the doctor, where the process's
-/// reads are answered.
+/// Concludes where a process's reads are answered, from the process's image and from the doctor's
+/// own verdict.
 fn conclude(
     vdso: &ProcessVdso,
     is_own_image: bool,
@@ -149,7 +149,7 @@ impl fmt::Display for ProcessDiagnosis {
         )?;
         let bits = 32 * u32::from(self.vdso.image().class());
         let owner = if self.is_own_image {
-            ", as the doctor's"
+            ", the same as the doctor's"
         } else {
             ""
         };

@@ -88,12 +88,12 @@ pub struct Measurement {
     pub error: Option<String>,
     /// The clock's resolution, as clock_getres(2) states it.
     pub resolution_ns: Option<i64>,
-    /// The smallest step that the clock was seen to make. A clock whose steps are shorter than a
-    /// read takes makes one of about that time.
+    /// The smallest step that the clock was seen to make. If the clock's steps are shorter than a
+    /// read, this is about the duration of a read.
     pub step_ns: Option<i64>,
-    /// The cost of a read through the crate.
+    /// The cost of a read through vdso-time, in nanoseconds.
     pub ns: Option<f64>,
-    /// The cost of the system call.
+    /// The cost of the system call, in nanoseconds.
     pub syscall_ns: Option<f64>,
     /// Why the crate makes the system call itself.
     pub(crate) reason: Option<FallbackReason>,
@@ -122,8 +122,9 @@ impl Measurement {
         }
     }
 
-    /// Concludes from how many calls entered the kernel. A single call that did is a proof. That no
-    /// call did is a proof only if every CPU was tested.
+    /// Concludes the location from how many calls entered the kernel. A single call that did proves
+    /// [`Location::Kernel`]. If none did, that proves [`Location::UserSpace`] only if every CPU was
+    /// tested.
     fn prove(&mut self, calls: u32, entered: u32, is_every_cpu: bool) {
         self.calls = Some(calls);
         self.entered = Some(entered);
@@ -136,7 +137,7 @@ impl Measurement {
         }
     }
 
-    /// Returns the location as far as it is known.
+    /// Returns the location, or [`Location::Unknown`] if the evidence does not show it.
     fn known_location(&self, supervisor: Option<Supervisor>) -> Location {
         let is_known = matches!(self.evidence, Evidence::Proved | Evidence::Routed);
         let is_emulated = supervisor.is_some_and(Supervisor::emulates);
@@ -146,7 +147,7 @@ impl Measurement {
         self.location
     }
 
-    /// Returns the cost of a read as a share of the system call's.
+    /// Returns the cost of a read divided by the cost of the system call.
     pub(crate) fn ratio(&self) -> Option<f64> {
         Some(self.ns? / self.syscall_ns?)
     }
@@ -162,8 +163,9 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Makes each call `on_each_cpu` times on each CPU. Only the calls that the vDSO answers can be
-    /// proved.
+    /// Checks where each call is answered. Each is made once. Only for a call that the vDSO answers
+    /// is there something to prove: it is then made `on_each_cpu` times on each CPU, and the system
+    /// calls are counted.
     pub(crate) fn of(calls: &[Call], on_each_cpu: u32, is_timed: bool) -> Self {
         let routes = routes();
         let vdso = Vdso::locate();
@@ -190,8 +192,8 @@ impl Check {
     }
 
     /// Returns whether the answers moved between the kernel and user space during the check: some
-    /// calls for a clock entered the kernel and some did not, or a read that entered it costs much
-    /// less than the system call.
+    /// calls for a clock entered the kernel and some did not, or a read that entered the kernel
+    /// costs much less than the system call.
     pub(crate) fn is_of_two_states(&self) -> bool {
         for measurement in &self.measurements {
             let is_proved = measurement.evidence == Evidence::Proved;
@@ -206,7 +208,8 @@ impl Check {
         false
     }
 
-    /// Counts the system calls of the functions of these measurements.
+    /// Counts the system calls of these functions, and concludes the locations. Each function comes
+    /// with the index of its measurement.
     fn prove(&mut self, provable: &[(usize, VdsoCall)], on_each_cpu: u32) {
         let functions: Vec<VdsoCall> = provable.iter().map(|(_, function)| *function).collect();
         let count = match count::count(&functions, on_each_cpu, count::PATIENCE) {
@@ -253,7 +256,7 @@ impl Check {
     }
 }
 
-/// Returns the sentence about the CPUs that could not be tested, and what to do.
+/// Returns a text that says which CPUs could not be tested, and how to leave them out.
 fn busy(count: &Count) -> String {
     let others = cpus::list(&count.busy);
     let advice = if count.cpus.is_empty() {
@@ -287,8 +290,8 @@ pub(crate) fn worst_location(
     worst
 }
 
-/// Makes a call once, and concludes from its route and its answer. There is no evidence yet if the
-/// vDSO answers.
+/// Makes a call once, and concludes from its route and its answer. If the vDSO answers, there is no
+/// evidence yet.
 fn measure_once(call: Call, routes: &Routes) -> Measurement {
     let mut measurement = Measurement::new(call);
     let answer = call.make();

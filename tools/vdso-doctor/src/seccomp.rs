@@ -1,5 +1,5 @@
-//! A filter under which the clock calls of one thread fail with an error number that no clock call
-//! has.
+//! A seccomp filter that makes the clock calls of one thread fail with an error number that no
+//! clock call returns otherwise.
 //!
 //! A filter cannot be removed, so the thread ends after its calls.
 
@@ -13,7 +13,7 @@ use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use vdso_time::{ClockId, syscall};
 
-/// "Exchange full".
+/// The error number of a denied call: "Exchange full".
 pub(crate) const MARK: c_int = libc::EXFULL;
 
 /// Every system call, old and new, that can answer one of the functions.
@@ -31,7 +31,8 @@ const CLOCK_CALLS: &[c_long] = &[
     406,
 ];
 
-/// Makes the clock calls of the calling thread fail with [`MARK`]. The error says why they do not.
+/// Makes the clock calls of the calling thread fail with [`MARK`]. The error says why that is not
+/// possible.
 pub(crate) fn deny_clock_calls() -> Result<(), String> {
     block_signals();
     if let Err(error) = install() {
@@ -46,8 +47,9 @@ pub(crate) fn deny_clock_calls() -> Result<(), String> {
     Ok(())
 }
 
-/// Blocks signals, whose handlers then run in other threads and can read the clock there. A fault
-/// must still reach its handler.
+/// Blocks signals in this thread, where their handlers could not read the clock. They then run in
+/// other threads. The signals of faults are not blocked, because a fault must still reach its
+/// handler.
 fn block_signals() {
     use Signal::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
     let mut signals = SigSet::all();
@@ -57,8 +59,9 @@ fn block_signals() {
     let _ = signals.thread_block();
 }
 
-/// Installs a filter that denies the clock calls of this thread. The thread makes no call of
-/// another architecture, whose numbers mean something else.
+/// Installs a filter that denies the clock calls of this thread. It does not check the architecture
+/// of a call, because this thread makes no calls of another architecture, where the numbers mean
+/// something else.
 fn install() -> Result<(), Errno> {
     let statement = |code: u32, k: u32| libc::sock_filter {
         code: code as u16,

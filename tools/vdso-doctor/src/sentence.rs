@@ -1,4 +1,4 @@
-//! The sentences of a verdict: why, and one for each thing to do.
+//! The sentences of a verdict: the reason, and one sentence for each thing to do.
 
 use std::env::consts::ARCH;
 
@@ -79,7 +79,7 @@ impl<'a> Facts<'a> {
                      Meanwhile, {meanwhile}."
                 )
             }
-            // A later version of vdso-time may add causes. They bring their own words.
+            // A later version of vdso-time may add causes. `Display` explains them.
             _ => format!("{call}: {cause}"),
         }
     }
@@ -169,7 +169,8 @@ impl<'a> Facts<'a> {
             sentences.push(self.host_must());
         }
         if !choices.is_empty() {
-            // The kernel could not obey it, but will as soon as the counter is available.
+            // The parameter has no effect now, but once the counter is available, it would keep the
+            // kernel from using the counter.
             let choices = choices.join(" and ");
             sentences.push(format!(
                 "When that is fixed, also remove {choices} from the kernel's parameters, although it is not \
@@ -235,7 +236,7 @@ impl<'a> Facts<'a> {
         };
         let choice = self.parameters().find(|word| is_choice(word));
         let keep = match choice {
-            Some(choice) => format!("replace {choice} by clocksource={better} in"),
+            Some(choice) => format!("replace {choice} with clocksource={better} in"),
             None => format!("add clocksource={better} to"),
         };
         // Another host may have another counter.
@@ -246,7 +247,7 @@ impl<'a> Facts<'a> {
         } else {
             String::new()
         };
-        // Two commands, because each has to fit in a line.
+        // There are two commands, because each has to fit on a line.
         format!(
             "To fix it now, run {machine}: `cd {CLOCK_SOURCE_DIRECTORY}` and \
              `echo {better} | sudo tee current_clocksource`. To keep it, {keep} the kernel's \
@@ -280,8 +281,8 @@ impl<'a> Facts<'a> {
         words.filter(|word| is_name(word))
     }
 
-    /// Returns what a program can do until the cause is removed: the reads that are cheap
-    /// nevertheless.
+    /// Returns what a program can do until the cause is removed: use the calls that are cheap
+    /// nevertheless, or read less often.
     fn meanwhile(self) -> &'static str {
         let mut coarse = Call::COARSE.into_iter();
         if coarse.all(|call| self.is_in_user_space(call)) {
@@ -298,7 +299,7 @@ impl<'a> Facts<'a> {
             return "Check which program started this process".into();
         }
         for word in self.parameters() {
-            // vdso32 is about 32-bit programs (arch/x86/entry/vdso/vdso32-setup.c).
+            // vdso32 affects only 32-bit programs (arch/x86/entry/vdso/vdso32-setup.c).
             if word == "vdso=0" || (word == "vdso32=0" && architecture == "x86") {
                 return format!("Remove {word} from the kernel's parameters");
             }

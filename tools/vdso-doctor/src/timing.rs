@@ -8,7 +8,8 @@ use crate::call::Call;
 
 type Answer = Result<i64, Errno>;
 
-/// Nanoseconds for one read: the median of the rounds, in which both ways take turns.
+/// The cost of one read in nanoseconds, both ways: the median of the rounds. In each round, the two
+/// ways take turns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Speed {
     pub(crate) here: f64,
@@ -18,15 +19,16 @@ pub(crate) struct Speed {
 
 const ROUNDS: usize = 11;
 
-/// Long enough that reading the watch costs nothing in comparison.
+/// The duration of a round, which is so long that reading the watch costs nothing in comparison.
 const ROUND_NANOS: f64 = 100_000.0;
 
-/// Ends the search for the length of a round if the watch does not advance.
+/// The maximum number of reads in a round. It ends the search for the right number if the watch
+/// does not advance.
 const MOST_READS: u32 = 1 << 20;
 
 /// Returns whether `CLOCK_MONOTONIC` can time a round. It cannot if a sandbox denies it, or if the
-/// clock source is the timer's ticks. One look proves nothing if it was preempted, so it takes
-/// five.
+/// clock source is the timer's ticks. A thread that is preempted sees too large a step, so this
+/// tries up to five times.
 pub(crate) fn has_watch() -> bool {
     (0..5).any(|_| first_step().is_some_and(|step| step < ROUND_NANOS / 10.0))
 }
@@ -81,14 +83,14 @@ fn nanos(clock: ClockId) -> Option<i64> {
     Some(vdso_time::clock_gettime(clock).ok()?.as_nanos() as i64)
 }
 
-/// Returns the nanoseconds since an instant. Another thread may deny the clock to all threads
-/// meanwhile.
+/// Returns the nanoseconds since an instant, or `None` if another thread has denied the clock to
+/// all threads meanwhile.
 fn nanos_since(start: Instant) -> Option<f64> {
     let now = Instant::try_now().ok()?;
     Some(now.duration_since(start).as_secs_f64() * 1e9)
 }
 
-/// Times a read. Returns nothing if it fails.
+/// Times a read. Returns `None` if it fails.
 pub(crate) fn speed(read: Call) -> Option<Speed> {
     // Each read is a loop of its own without a branch on `read`, and each answer becomes one
     // number: copying the time that was just written would cost more than some reads.
@@ -151,7 +153,7 @@ fn reads_in_a_round(read: impl Fn() -> Answer) -> Option<u32> {
     Some(reads)
 }
 
-/// Returns the nanoseconds of so many reads.
+/// Returns how many nanoseconds it takes to make `reads` reads.
 fn total(reads: u32, read: impl Fn() -> Answer) -> Option<f64> {
     let start = Instant::try_now().ok()?;
     for _ in 0..reads {

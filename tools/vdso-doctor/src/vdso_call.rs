@@ -9,7 +9,7 @@ use vdso_time::vdso::{Functions, VdsoFn};
 
 use crate::call::Call;
 
-/// A function of the vDSO, and the clock that it is given.
+/// A function of the vDSO, and the clock that is passed to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VdsoCall {
     pointer: VdsoFn,
@@ -33,12 +33,13 @@ impl VdsoCall {
         })
     }
 
-    /// Returns whether the result is a time, which has no error.
+    /// Returns whether a positive result is a time, and never an error number.
     pub(crate) fn returns_time(self) -> bool {
         matches!(self.pointer, VdsoFn::Time64(_))
     }
 
-    /// Calls the function, and returns what it does: seconds, 0, or a negated error number.
+    /// Calls the function, and returns its result: seconds, 0, or an error number. The error number
+    /// is negated, except on powerpc.
     #[inline]
     pub(crate) fn call(self) -> i64 {
         let mut first = [0_u64; 2];

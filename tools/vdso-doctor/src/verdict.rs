@@ -106,7 +106,7 @@ impl<'a> Facts<'a> {
         worst
     }
 
-    /// Returns why one call enters the kernel, or may.
+    /// Returns why one call enters the kernel, or may enter it.
     fn cause(self, measurement: &Measurement) -> Cause {
         let supervisor = self.platform.supervisor;
         if measurement.evidence == Evidence::Refused {
@@ -130,12 +130,13 @@ impl<'a> Facts<'a> {
         if measurement.entered < measurement.calls {
             return Cause::Sometimes;
         }
-        // The vDSO reads another clock, so it does not have this one.
+        // The vDSO can read `CLOCK_MONOTONIC`, so the clock source is not the reason: the vDSO does
+        // not have this clock.
         if self.is_in_user_space(MONOTONIC) {
             return Cause::ClockNotServed;
         }
-        // It shows the clock source and the flags of the kernel below, or others with another
-        // meaning.
+        // The clock source and the flags that a guest kernel shows explain nothing: they are those
+        // of the kernel below, or they have another meaning.
         if supervisor.is_some() {
             return Cause::GuestKernel;
         }
