@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use vdso_time_benches::calls::keep;
-use vdso_time_benches::calls::slow_reads::{self, MAKER, REFUSED, RESTED, SPARSE, VDSO};
+use vdso_time_benches::calls::slow_reads::{self, MAKER, RESTED, SPARSE, VDSO, WITHOUT_COUNTER};
 use vdso_time_benches::calls::{self, COUNTERS, LINE, SYSCALL, SYSCALL_TIME, TICKS, TIME_NOW};
 use vdso_time_benches::harness::command::Arguments;
 use vdso_time_benches::harness::limits::{self, Limit, both, isolated};
@@ -41,8 +41,8 @@ const LIMITS: &[Limit] = &[
     // Between reads of 1 ms the caches stay warm, and a read is short: there is no limit.
     isolated(SPARSE[1].0, RESTED, 1.2),
     isolated(SPARSE[2].0, RESTED, 1.2),
-    both(REFUSED[0], VDSO, 1.05),
-    both(REFUSED[1], VDSO, 1.05),
+    both(WITHOUT_COUNTER[0], VDSO, 1.05),
+    both(WITHOUT_COUNTER[1], VDSO, 1.05),
 ];
 
 /// The contenders of the tables.
@@ -93,8 +93,8 @@ fn traced_row() -> Row {
 }
 
 fn child(asked: &[String]) -> Result<(), String> {
-    if asked.iter().any(|name| REFUSED.contains(&&**name)) {
-        return samples::print(&slow_reads::refused(), asked);
+    if asked.iter().any(|name| WITHOUT_COUNTER.contains(&&**name)) {
+        return samples::print(&slow_reads::without_counter(), asked);
     }
     let mut rows = calls::rows();
     rows.push(traced_row());
@@ -106,17 +106,17 @@ fn child(asked: &[String]) -> Result<(), String> {
 /// Measures rows, the clocks without a counter in a process of their own.
 fn measure(samples: &mut Samples, asked: &[&str]) -> Result<(), String> {
     let mut others = Vec::new();
-    let mut refused = vec![asked[0]];
+    let mut without_counter = vec![asked[0]];
     for name in asked {
-        if REFUSED.contains(name) {
-            refused.push(name);
+        if WITHOUT_COUNTER.contains(name) {
+            without_counter.push(name);
         } else {
             others.push(*name);
         }
     }
     samples.add_child(&others)?;
-    if refused.len() > 1 {
-        samples.add_child(&refused)?;
+    if without_counter.len() > 1 {
+        samples.add_child(&without_counter)?;
     }
     Ok(())
 }
@@ -164,7 +164,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
 }
 
 fn slow_rows() -> impl Iterator<Item = &'static str> {
-    slow_reads::names().into_iter().chain(REFUSED)
+    slow_reads::names().into_iter().chain(WITHOUT_COUNTER)
 }
 
 /// Returns the reads that no segment answers immediately, and the ratio to a read of the vDSO.

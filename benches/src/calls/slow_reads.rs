@@ -26,7 +26,7 @@ pub const SPARSE: [(&str, u64); 3] = [
     ("a read each 100 ms", 100),
 ];
 /// The rows of the clocks in a process that cannot learn the kernel's clock source.
-pub const REFUSED: [&str; 2] = [
+pub const WITHOUT_COUNTER: [&str; 2] = [
     "CounterMonotonicUnordered::now(), without a counter",
     "CounterMonotonic::now(), without a counter",
 ];
@@ -154,11 +154,11 @@ fn sparse(pause: Duration, count: usize) -> [Vec<f64>; 3] {
     ticks
 }
 
-/// Returns the rows [`REFUSED`]. In this process no file can be opened any more.
+/// Returns the rows [`WITHOUT_COUNTER`]. In this process no file can be opened any more.
 ///
 /// # Panics
 /// If the kernel rejects the limit.
-pub fn refused() -> [Row; 2] {
+pub fn without_counter() -> [Row; 2] {
     let none = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
@@ -167,7 +167,7 @@ pub fn refused() -> [Row; 2] {
     let status = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const none) };
     assert_eq!(status, 0, "setrlimit");
     let vdso = || Contender::new(VDSO, read_vdso_nanos);
-    let [unordered, ordered] = REFUSED;
+    let [unordered, ordered] = WITHOUT_COUNTER;
     [
         Row::new(unordered, [Contender::new(OURS, read_ours), vdso()]),
         Row::new(ordered, [Contender::new(OURS, read_ordered), vdso()]),
