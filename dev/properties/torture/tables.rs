@@ -19,7 +19,7 @@ type Count = fn(&Record) -> bool;
 
 const COUNTS: [(&str, Count); 4] = [
     ("off by more than 10 us", Record::is_wrong),
-    ("still so in the end", Record::stays_wrong),
+    ("still off at the end", Record::stays_wrong),
     ("went back", |record| record.back > 0),
     ("stood still", |record| record.still > 0),
 ];

@@ -1,4 +1,4 @@
-//! The cache. What is put there is complete or absent.
+//! The cache of downloads and builds. Each entry is complete or absent.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub fn directory() -> Result<PathBuf> {
     Ok(home.join(".cache/vdso-time"))
 }
 
-/// Returns the path that a variable has, if it is absolute.
+/// Returns the path in a variable, if it is absolute.
 fn absolute(variable: &str) -> Option<PathBuf> {
     let path = PathBuf::from(env::var_os(variable)?);
     if path.is_absolute() { Some(path) } else { None }
@@ -52,7 +52,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(format!("{}.{suffix}", path.display()))
 }
 
-/// Waits until no other process has this file open by this function.
+/// Locks a file: waits until no other process holds the lock. Closing the file releases it.
 pub fn lock(path: &Path) -> Result<fs::File> {
     let file = fs::File::create(path)?;
     flock(&file, FlockOperation::LockExclusive).context("cannot lock the cache")?;

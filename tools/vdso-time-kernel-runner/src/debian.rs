@@ -80,9 +80,9 @@ pub(crate) struct Archive {
     sh: Shell,
     directory: PathBuf,
     downloads: PathBuf,
-    /// How often a mirror that fails is asked again.
+    /// The pauses before a mirror that failed is asked again, in seconds.
     pauses: &'static [u64],
-    /// Why the index is an older one.
+    /// apt's error, if the mirror failed, so that the index is an older one from the cache.
     older: Option<String>,
     _lock: fs::File,
 }
@@ -175,7 +175,7 @@ impl Archive {
         let uris = self.ask(question)?;
         let files = files(&uris);
         let mut bytes = 0;
-        // `install` would print that it installs them.
+        // The command is `download`, because `install` would print that it installs the packages.
         let mut words = vec!["download"];
         for (name, size) in &files {
             bytes += size;
@@ -188,8 +188,8 @@ impl Archive {
         ));
         self.fetch(&words)?.map_err(NotFetched)?;
 
-        // Unless it is asked for by name, the machine's own C library is used, because it belongs
-        // to the machine's loader.
+        // A C library that is only a dependency is left out: the programs start with the machine's
+        // loader, which needs the machine's own C library.
         let has_libc = packages.iter().any(|package| package.name == "libc6");
         let archives = self.downloads.join("archives");
         let mut files = cache::entries(&archives)?;
@@ -288,7 +288,7 @@ impl Archive {
     }
 }
 
-/// apt's first error, on one line and without the address of the server.
+/// Returns apt's first error, on one line and without the address of the server.
 fn first_error(errors: &[u8]) -> String {
     let errors = String::from_utf8_lossy(errors);
     let mut lines = errors.lines();

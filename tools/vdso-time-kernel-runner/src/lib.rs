@@ -48,7 +48,7 @@ pub use debian::NotFetched;
 /// The variables, for the help.
 pub const ENVIRONMENT: &str = "Environment:
   VDSO_TIME_GUEST_TIMEOUT  the seconds that a program may run in QEMU, instead of 120
-  VDSO_TIME_GUEST_MEMORY   the least memory of a guest in MiB, instead of 512
+  VDSO_TIME_GUEST_MEMORY   the minimum memory of a guest in MiB, instead of 512
   VDSO_TIME_DEBIAN_MIRROR  the URI of a Debian mirror, instead of the one in apt's sources
   XDG_CACHE_HOME           the directory of the cache `vdso-time`, instead of ~/.cache
 
@@ -57,12 +57,12 @@ The status is 75 if the mirror cannot provide what the command needs: try again 
 /// EX_TEMPFAIL of sysexits.h: the mirror cannot provide what the command needs.
 pub const NOT_FETCHED: u8 = 75;
 
-/// Returns the name of this program, with which cargo starts it as well.
+/// Returns the file name of this program, for messages and for cargo's setting `runner`.
 pub fn name() -> String {
     let program = env::current_exe().unwrap_or_default();
     let name = program.file_name().unwrap_or_default();
     let name = name.to_string_lossy();
-    // The kernel adds this if the program was installed anew meanwhile.
+    // The kernel adds this if the file was replaced while the program runs.
     name.trim_end_matches(" (deleted)").to_owned()
 }
 
@@ -91,7 +91,7 @@ pub fn run(command: impl FnOnce() -> Result<ExitCode>) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Replaces this process, so that a signal to it ends the command.
+/// Replaces this process with the command, so that a signal to this process ends the command.
 #[cfg(feature = "host")]
 pub fn become_command(command: Cmd<'_>) -> Result<ExitCode> {
     let name = command.to_string();

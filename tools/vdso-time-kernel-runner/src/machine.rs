@@ -48,8 +48,9 @@ pub fn syntax() -> String {
 }
 
 impl Machine {
-    /// Returns whether programs are linked statically, because a guest has no libraries, and this
-    /// machine has none for other architectures.
+    /// Returns whether programs are linked statically. A guest has no shared libraries. This
+    /// machine has none for another architecture, even if it can run the architecture's programs
+    /// natively.
     pub fn is_static(&self) -> bool {
         match self.runner {
             Runner::Native => self.arch.name != ARCH,
@@ -115,7 +116,8 @@ impl Boot {
     }
 }
 
-/// Returns the boot options of these names, in one order, so that each machine has one name.
+/// Returns the boot options of these names. They are in the order of the table, so that each
+/// machine has only one name.
 fn options(guest: &Guest, asked: &[&str]) -> Result<Vec<&'static BootOption>, String> {
     let mut available = Vec::new();
     let mut names = Vec::new();

@@ -27,7 +27,7 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         cargo_arguments: Vec<String>,
     },
-    /// Run a program on a machine, for cargo's setting `runner`: `run aarch64@6.12 PROGRAM`
+    /// Run a program on a machine: `run aarch64@6.12 PROGRAM`, also as cargo's `runner`
     Run {
         machine: Machine,
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
@@ -42,7 +42,7 @@ enum Task {
     ///
     /// Where Debian has no standard library for a target, it is compiled.
     Rust {
-        /// Only for `cargo check`: with these crates of the standard library, in CHECK_SYSROOT
+        /// Also print CHECK_SYSROOT, a sysroot with these crates of std, for `cargo check` only
         #[arg(long, value_name = "CRATES")]
         check: Option<String>,
         #[arg(value_name = "TARGET")]

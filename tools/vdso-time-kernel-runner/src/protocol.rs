@@ -33,7 +33,7 @@ pub struct Job {
     pub clock: Option<i64>,
 }
 
-/// The most bytes that a message contains.
+/// The maximum number of bytes in a message.
 pub const LONGEST: usize = 512;
 
 /// An event in the guest.
@@ -69,7 +69,7 @@ pub fn exit_code(status: ExitStatus) -> u8 {
 const START: char = '\x02';
 const END: char = '\x03';
 
-/// A message and how many came before.
+/// A message, and the number of messages before it.
 #[derive(Clone, Debug, PartialEq, DeBin, SerBin)]
 pub struct Frame(pub u32, pub Message);
 

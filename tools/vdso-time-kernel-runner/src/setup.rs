@@ -17,7 +17,7 @@ use crate::{name, tools, workspace};
 /// The flag of rustc for a program that is linked statically.
 const STATIC: &str = "-Ctarget-feature=+crt-static";
 
-/// QEMU's arguments of every boot: no devices but a serial console.
+/// The arguments of QEMU for every boot: no devices except a serial console.
 const USUAL: &[&str] = &[
     "-nodefaults",
     "-no-user-config",
@@ -42,15 +42,16 @@ impl Setup {
     /// Fetches and builds what is missing.
     pub fn new(machine: &Machine) -> Result<Self> {
         let arch = machine.arch;
-        // The downloads, which a mirror may lack, come before the compilation, which takes minutes.
+        // The downloads come first, because a mirror may lack something, and the compilation takes
+        // minutes.
         let mut plan = match &machine.runner {
             Runner::Kernel(boot) => boot_plan(boot)?,
             Runner::Native | Runner::Emulator => Plan::default(),
         };
         let mut setup = Self {
             compiler: Compiler::for_target(arch.triple)?,
-            // The flags differ. In one directory cargo would compile everything again at each
-            // change between them.
+            // The flags for static programs differ. If both shared a directory, cargo would compile
+            // everything again after each change between them.
             target_directory: if machine.is_static() {
                 "on-static"
             } else {
@@ -100,17 +101,18 @@ impl Setup {
             self.set("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
         }
         if (is_foreign || is_static) && env::var_os("CARGO_PROFILE_DEV_DEBUG").is_none() {
-            // Without it the tests compile in three quarters of the time.
+            // Without debug info the tests compile in three quarters of the time.
             self.set("CARGO_PROFILE_DEV_DEBUG", "false");
         }
         if machine.runner != Runner::Native {
-            // Emulated code is ten times slower. Debug assertions stay.
+            // Optimize, because emulated code is ten times slower. Debug assertions stay on.
             self.set("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
         }
     }
 
-    /// Makes this program cargo's runner. cargo splits a runner at spaces, which a path can
-    /// contain, so it is found by PATH.
+    /// Makes this program cargo's runner. cargo splits the setting at spaces, which a path can
+    /// contain. So the setting has only the name of this program, and its directory is put first in
+    /// PATH.
     fn set_runner(&mut self, arch: &Arch) -> Result<()> {
         let program = env::current_exe()?;
         let mut directories = Vec::new();
@@ -129,17 +131,17 @@ impl Setup {
         self.variables.push((name.into(), value.into()));
     }
 
-    /// Returns cargo, which builds for the machine and runs programs on it.
+    /// Returns a cargo command that builds for the machine and runs programs on it.
     pub fn cargo<'a>(&self, sh: &'a Shell) -> Cmd<'a> {
         let cargo = self.compiler.cargo(sh, self.target_directory);
         cargo.envs(self.variables.iter().map(|(name, value)| (name, value)))
     }
 
-    /// Returns cargo with these arguments of a user.
+    /// Returns a cargo command with the user's arguments.
     ///
-    /// cargo makes no shared library with `+crt-static` (`cargo rustc --crate-type cdylib`: "does
-    /// not support these crate types"). Such a library is not run here, so it is linked with the
-    /// target's shared libc.
+    /// cargo cannot build a shared library with `+crt-static` (`cargo rustc --crate-type cdylib`:
+    /// "does not support these crate types"). Such a library is not run here, so it is linked with
+    /// the target's shared libc.
     pub fn cargo_for<'a>(&self, sh: &'a Shell, arguments: &[String]) -> Cmd<'a> {
         let cargo = self.cargo(sh).args(arguments);
         if arguments.iter().any(|argument| argument == "cdylib") {
@@ -148,7 +150,8 @@ impl Setup {
         cargo
     }
 
-    /// Builds a guest's first process like its programs, from the sources of this program.
+    /// Builds init, a guest's first process, from the sources of this program, and with the
+    /// compiler and flags of the guest's programs.
     fn guest_init(&self, triple: &str) -> Result<PathBuf> {
         let sh = Shell::new()?;
         sh.change_dir(env!("CARGO_MANIFEST_DIR"));
@@ -166,7 +169,8 @@ impl Setup {
     }
 }
 
-/// Returns QEMU's command line for a program in user mode, with the target's shared libraries.
+/// Returns the plan for programs in QEMU's user mode, which finds the target's shared libraries in
+/// `libraries`.
 fn user_plan(arch: &Arch, libraries: Option<PathBuf>) -> Result<Plan> {
     let mut plan = Plan::default();
     plan.qemu
@@ -181,7 +185,7 @@ fn user_plan(arch: &Arch, libraries: Option<PathBuf>) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Returns QEMU's command line for a boot.
+/// Returns the plan for programs in a kernel, without init, which is not built yet.
 fn boot_plan(boot: &Boot) -> Result<Plan> {
     let guest = boot.guest;
     let files = tools::guest(guest, boot.kernel)?;
@@ -233,7 +237,7 @@ fn shared_rustflags(machine: &Machine) -> String {
     format!("{inherited} {}", machine.arch.rustflags)
 }
 
-/// Returns the environment variable of a target's setting in cargo.
+/// Returns the environment variable for one of cargo's settings of a target.
 fn variable(triple: &str, setting: &str) -> String {
     format!(
         "CARGO_TARGET_{}_{setting}",

@@ -1,8 +1,9 @@
-//! A caller that ignores SIGCHLD.
+//! Works under a caller that ignores SIGCHLD.
 //!
-//! Some window managers and sandboxes start programs in this state. Then the kernel keeps no status
-//! of a child, and each wait for one fails with ECHILD. So this process catches the signal, and a
-//! program that runs here ignores it again, as it would without this process in between.
+//! Some window managers and sandboxes start programs in this state. Then the kernel does not keep
+//! the status of a child that has ended, and each wait for one fails with ECHILD. So this process
+//! catches the signal. A program that it starts ignores the signal again, as it would without this
+//! process in between.
 
 use std::fs;
 use std::io;

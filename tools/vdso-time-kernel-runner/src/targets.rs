@@ -39,7 +39,8 @@ impl Arch {
         ["amd64", "arm64", "armhf", "i386"].contains(&self.debian)
     }
 
-    /// GNU's name: the prefix of its compiler, and the directory of its libraries.
+    /// Returns GNU's name of the architecture: the prefix of its compiler, and the directory of its
+    /// libraries.
     pub fn gnu(&self) -> String {
         self.triple
             .replace("-unknown", "")
@@ -62,7 +63,7 @@ pub struct Guest {
     pub initrd: Option<u64>,
 }
 
-/// A difference from the usual boot: `+NAME`.
+/// A boot option, `+NAME`: a difference from the usual boot.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct BootOption {
     pub name: &'static str,
@@ -76,7 +77,7 @@ pub struct BootOption {
 pub enum Change {
     Kernel(&'static str),
     Qemu(Vec<&'static str>),
-    /// Another machine, described by a device tree of this kernel's package.
+    /// Another board, described by a device tree that the package of the kernel `from` contains.
     Board {
         qemu: Vec<&'static str>,
         tree: &'static str,

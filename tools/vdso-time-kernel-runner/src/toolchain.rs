@@ -18,7 +18,8 @@ const MSRV: &str = env!("CARGO_PKG_RUST_VERSION");
 /// The Debian release whose `rustc-web` has that version.
 const SUITE: &str = "bookworm";
 
-/// A package, to compile the standard library for.
+/// The manifest of an empty package. cargo compiles the standard library only as a dependency of a
+/// package.
 const STD_MANIFEST: &str = "[package]\nname = \"empty\"\nedition = \"2021\"\n[workspace]\n";
 
 pub struct Compiler {
@@ -48,8 +49,8 @@ impl Compiler {
             return Ok(Self { tree: None });
         }
         step(&format!(
-            "the installed rustc has no libraries for {triple}; using Debian's Rust {MSRV}, which has no \
-             doctests of other architectures: `test --tests`"
+            "the installed rustc has no libraries for {triple}; using Debian's Rust {MSRV}, which \
+             cannot run doctests for other architectures: add `--tests`"
         ));
         let compiler = Self::oldest()?;
         compiler.add_std(triple)?;
@@ -213,7 +214,8 @@ fn build_tree(draft: &Path, architectures: &[&str]) -> Result<()> {
 }
 
 /// Moves the sources of the standard library to where a compiler looks for them, and deletes the
-/// compiler's own, nine tenths of the package. Debian has an absolute link in that path.
+/// sources of the compiler, which are nine tenths of the package. In the package, that place is an
+/// absolute link, which is removed first.
 fn move_sources(tree: &Path) -> Result<()> {
     let sources = tree.join("usr/src");
     let directories = cache::entries(&sources)?;

@@ -41,7 +41,7 @@ pub(crate) fn gcc(arch: &Arch) -> Result<Gcc> {
     }
     build_tree(&tree, suite, &names, |draft| {
         if suite != SUITE {
-            // gcc starts these.
+            // gcc starts these programs, so they need the tree's loader as well.
             let collect = format!("usr/libexec/gcc-cross/{gnu}/14/collect2");
             let linker = format!("usr/bin/{gnu}-ld");
             start_with_loader(draft, &tree, &collect)?;
@@ -96,14 +96,16 @@ pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
     Ok(tree.join(program))
 }
 
-/// Returns QEMU in user mode. It provides its own vDSO, whose functions make the system call.
+/// Returns the path of QEMU's user mode. It has a vDSO of its own, whose functions make the system
+/// call.
 pub(crate) fn qemu_user(arch: &Arch) -> Result<PathBuf> {
     let mut names: Vec<&str> = TARGETS.arches.iter().map(|arch| arch.qemu).collect();
     names.dedup();
     let joined = names.join("-");
     let tree = cache::directory()?.join(format!("qemu-10-{QEMU_SUITE}-{joined}"));
     build_tree(&tree, QEMU_SUITE, &["qemu-user"], |draft| {
-        // The programs are linked statically. The package has more of them.
+        // The programs are linked statically, so they can be moved out of the tree. The others in
+        // the package are deleted.
         let programs = draft.join("usr/bin");
         for name in names {
             let program = format!("qemu-{name}");
@@ -115,8 +117,8 @@ pub(crate) fn qemu_user(arch: &Arch) -> Result<PathBuf> {
     Ok(tree.join(format!("qemu-{}", arch.qemu)))
 }
 
-/// Returns the directory with `vmlinuz` and the device trees of the kernel, which was the suite's
-/// newest when it was fetched, and with the suite's `busybox`.
+/// Returns the directory with the kernel's `vmlinuz` and device trees, and with the suite's
+/// `busybox`. The kernel is the one that was the suite's newest when it was fetched.
 pub(crate) fn guest(guest: &Guest, version: &str) -> Result<PathBuf> {
     let directory = cache::directory()?.join(format!("guest-{}-{version}", guest.name));
     cache::build_once(&directory, |draft| {
@@ -148,8 +150,8 @@ pub(crate) fn guest(guest: &Guest, version: &str) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// Moves what a guest needs from its packages. The kernel is /boot/vmlinuz-VERSION, or since
-/// Linux 7 /usr/lib/modules/VERSION/vmlinuz.
+/// Moves the files that a guest needs out of its unpacked packages. The kernel is
+/// /boot/vmlinuz-VERSION, or since Linux 7 /usr/lib/modules/VERSION/vmlinuz.
 fn keep_guest_files(tree: &Path, to: &Path) -> Result<()> {
     let sh = Shell::new()?;
     let files = cmd!(

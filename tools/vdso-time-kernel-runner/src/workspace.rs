@@ -1,4 +1,4 @@
-//! The cargo that runs us, the programs of a package, and the target directory.
+//! The cargo that started this program, the programs of a package, and the target directory.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,8 +9,8 @@ use xshell::{Cmd, Shell, cmd};
 
 use crate::cache;
 
-/// Returns cargo's target directory for the package of the working directory. Where there is no
-/// package, init is built in the cache.
+/// Returns cargo's target directory for the package of the working directory. If there is no
+/// package, returns a directory in the cache, where init is then built.
 pub fn target() -> PathBuf {
     let named = env::var_os("CARGO_TARGET_DIR").unwrap_or_default();
     if !named.is_empty() {
@@ -71,7 +71,8 @@ fn try_metadata(arguments: &[&str]) -> anyhow::Result<Value> {
     Ok(serde_json::from_str(&text)?)
 }
 
-/// Returns the cargo that runs us, by its own path, so that no proxy chooses another one.
+/// Returns the cargo that started this program, otherwise the one in PATH. The path in `CARGO` is
+/// not rustup's proxy, which could choose another toolchain.
 pub fn cargo(sh: &Shell) -> Cmd<'_> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     cmd!(sh, "{cargo}").quiet()

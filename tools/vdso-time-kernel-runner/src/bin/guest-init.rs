@@ -23,7 +23,7 @@ use vdso_time_kernel_runner::protocol::{
 /// How long to wait for an acknowledgement before the frame is repeated.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The interval between two looks at a program's output.
+/// The interval at which a program's output is read.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// The exit code of a shell for a program that it cannot start.
@@ -42,7 +42,7 @@ const DIRECTORIES: &[(&str, u32)] = &[
     ("/var/tmp", 0o1777),
 ];
 
-/// The file systems of an ordinary system: their types, where they are, and their options.
+/// The file systems of an ordinary system: their types, mount points and options.
 const MOUNTS: &[(&str, &str, &CStr)] = &[
     ("proc", "/proc", c""),
     ("sysfs", "/sys", c""),
@@ -72,7 +72,7 @@ fn main() {
 fn do_job(link: &mut Link) -> io::Result<()> {
     link.send(Message::Hello);
     make_system()?;
-    // From here on only a panic may write between frames.
+    // From here on, the kernel writes to the console only if it panics.
     fs::write("/proc/sys/kernel/printk", "1")?;
 
     let job = Job::deserialize_bin(&fs::read(JOB)?).map_err(io::Error::other)?;
@@ -104,10 +104,11 @@ fn do_job(link: &mut Link) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates what programs expect on every Linux system and the initramfs cannot contain.
+/// Creates what programs expect on every Linux system but the initramfs cannot contain.
 fn make_system() -> io::Result<()> {
     for (path, mode) in DIRECTORIES {
-        // The package under test can be below it, with the mode of the other machine.
+        // If the package under test is below this directory, the initramfs has the directory, with
+        // its mode on the other machine.
         if !Path::new(path).is_dir() {
             fs::create_dir_all(path)?;
             fs::set_permissions(path, Permissions::from_mode(*mode))?;
@@ -128,7 +129,7 @@ fn make_system() -> io::Result<()> {
     fs::write("/proc/sys/kernel/hostname", "guest")?;
     if Path::new(BUSYBOX).exists() {
         busybox(&["--install", "-s"])?;
-        // The kernel gives it its addresses, 127.0.0.1 and ::1.
+        // The kernel then gives the interface its addresses, 127.0.0.1 and ::1.
         busybox(&["ip", "link", "set", "lo", "up"])?;
     }
     Ok(())
@@ -222,7 +223,7 @@ impl Link {
         Self { lines, number: 0 }
     }
 
-    /// Returns when the runner has received the message.
+    /// Sends a message, and returns when the runner has acknowledged it.
     fn send(&mut self, message: Message) {
         let frame = Frame(self.number, message).encode();
         let expected = acknowledgement(self.number);

@@ -17,11 +17,12 @@ use super::{MEMORY_VARIABLE, Process, Program, Run, ends_with_this_process, init
 use crate::protocol::{Console, Frame, Message, acknowledgement};
 use crate::step;
 
-/// How many of the kernel's last lines an error shows.
+/// The number of the kernel's last lines that an error shows.
 const LAST_LINES: usize = 20;
 
-/// The MiB that a kernel keeps for itself while it unpacks the archive: 40 (armv7@5.10) to 260
-/// (loongarch64@7) of 1024 MiB. With more memory it keeps more, at most a twentieth (ppc64le@6.1).
+/// The memory in MiB that a kernel keeps for itself while it unpacks the archive. It was 40
+/// (armv7@5.10) to 260 (loongarch64@7) of 1024 MiB. With more memory it keeps more, at most a
+/// twentieth (ppc64le@6.1).
 const KERNEL: u64 = 288;
 
 #[derive(Debug, PartialEq)]
@@ -44,7 +45,8 @@ pub(super) fn boot(run: &Run<'_>, init: &Path, mut ended: impl FnMut(&Program, u
     outcome.map_err(|failure| anyhow!(failure.text))
 }
 
-/// The initramfs, in a file in memory: no other user can prepare its name in /tmp.
+/// The initramfs, in a memfd. Unlike a file in /tmp, it has no name that another user could take
+/// first.
 struct Archive {
     file: File,
     size: u64,
@@ -73,11 +75,11 @@ impl Archive {
 
 /// Returns the guest's memory in MiB, which is at least the given one.
 ///
-/// The kernel unpacks the archive into a tmpfs, and then frees the archive. The tmpfs holds half of
-/// the memory that the kernel and the archive leave. If that is too little, the kernel prints
-/// "Initramfs unpacking failed: write error" and boots without the rest of the files. The kernel's
-/// argument `rootfstype=ramfs` would remove the limit, but a ramfs has neither fallocate(2) nor a
-/// size for statfs(2), which tests expect.
+/// The kernel unpacks the archive into a tmpfs, and then frees the archive. The tmpfs holds at most
+/// half of the memory that the kernel and the archive leave free. If that is too little, the kernel
+/// prints "Initramfs unpacking failed: write error" and boots without the rest of the files. The
+/// kernel's argument `rootfstype=ramfs` would remove the limit, but a ramfs has neither
+/// fallocate(2) nor a size for statfs(2), which tests expect.
 ///
 /// The machine of ppc64le needs a multiple of 256 MiB.
 fn memory(given: u32, archive: u64, unpacked: u64) -> u64 {
@@ -128,7 +130,7 @@ fn read_in_thread(mut output: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// Reads the console to the end, and acknowledges each frame on QEMU's input.
+/// Reads the console until it ends, and acknowledges each frame on QEMU's input.
 fn listen(
     run: &Run<'_>,
     memory: u64,
@@ -174,7 +176,7 @@ fn listen(
     }
 }
 
-/// Adds how far the boot came, and what the kernel printed.
+/// Adds to an error how far the boot came, and the last lines that the kernel printed.
 fn failure(mut text: String, has_started: bool, console: &Console) -> Failure {
     let lines = last_lines(&console.messages());
     if !has_started {
@@ -190,12 +192,12 @@ fn failure(mut text: String, has_started: bool, console: &Console) -> Failure {
     }
 }
 
-/// How far the guest is with its job.
+/// The progress of the guest's job.
 struct Progress<'a, Ended> {
     run: &'a Run<'a>,
     /// The guest's memory in MiB.
     memory: u64,
-    /// The program that runs, and those after it.
+    /// The running program, and the programs after it.
     programs: std::slice::Iter<'a, Program>,
     tests: Tests,
     deadline: Instant,
@@ -238,7 +240,7 @@ impl<'a, Ended: FnMut(&Program, u8)> Progress<'a, Ended> {
         Ok(())
     }
 
-    /// Returns whether all programs have run.
+    /// Returns an error if a program has not run.
     fn end(mut self) -> Result<(), Failure> {
         match self.programs.next() {
             None => Ok(()),
@@ -249,7 +251,7 @@ impl<'a, Ended: FnMut(&Program, u8)> Progress<'a, Ended> {
         }
     }
 
-    /// Returns the program that runs, or the next one.
+    /// Returns the path of the running program, or of the next one.
     fn program(&self) -> &'a str {
         match self.programs.as_slice().first() {
             Some(program) => &program.path,
@@ -257,7 +259,7 @@ impl<'a, Ended: FnMut(&Program, u8)> Progress<'a, Ended> {
         }
     }
 
-    /// Returns the program that runs and, if they are known, its tests that run.
+    /// Returns the running program and, if they are known, its running tests.
     fn what_runs(&self) -> String {
         let program = self.program();
         let names = self.tests.running();
@@ -292,7 +294,7 @@ fn write(mut to: &File, bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// Returns the kernel's last lines, indented but for the first.
+/// Returns the kernel's last lines. All except the first are indented.
 fn last_lines(messages: &str) -> String {
     let lines: Vec<&str> = messages
         .lines()
@@ -335,7 +337,7 @@ mod tests {
         }
     }
 
-    /// Lets the console of a boot send these frames, or text, and end.
+    /// Plays a boot whose console sends these frames or texts and then ends.
     fn boot(sent: &[&str]) -> Outcome {
         let (sender, receiver) = channel();
         sender.send(sent.concat().into()).unwrap();

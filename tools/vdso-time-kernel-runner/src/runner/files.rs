@@ -1,9 +1,9 @@
 //! The files of a guest: the programs, and a copy of the package under test.
 //!
-//! A test can read any file of its package, and does not declare which. So a guest has all of them:
-//! links as links, dot files, empty directories, modes and times. Only `.git`, the files that cargo
-//! built, and the largest files of a package that a guest cannot hold stay out. Some tests read
-//! files beside the package as well. [`named`](super::named) finds these.
+//! A test can read any file of its package, and does not declare which. So a guest has all of them,
+//! including links, dot files and empty directories, with their modes and times. Only `.git`, the
+//! files that cargo built, and the largest files of a package that a guest cannot hold stay out.
+//! Some tests read files beside the package as well. [`named`](super::named) finds these.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -16,28 +16,30 @@ use fs_err as fs;
 
 use super::{named, step};
 
-/// The most bytes that a guest holds, in blocks of [`BLOCK`] bytes.
+/// The maximum number of bytes that a guest holds, in blocks of [`BLOCK`] bytes.
 ///
 /// While a guest boots, it needs three times the memory of its files (`memory` in boot.rs), and the
 /// board of `+notimer` has at most 1024 MiB. The other machines could hold more: 380 MiB with a
 /// kernel for i386, which copies the archive within its lower 887 MiB, and 475 MiB with the others
-/// that were tried. One limit for all of them is easier to know.
+/// that were tried. One limit for all of them is easier to remember.
 pub(super) const MOST: u64 = 224 << 20;
 
-/// What a file takes at least: a page of most kernels. Kernels with larger pages get more memory.
+/// The least memory that a file takes, which is one page of most kernels. Kernels with larger pages
+/// get more memory.
 pub(super) const BLOCK: u64 = 4096;
 
-/// The most bytes of a directory beside the package.
+/// The maximum number of bytes in a directory beside the package.
 const MOST_BESIDE: u64 = 64 << 20;
 
-/// The most entries of a directory. A home directory has more, but a package does not.
+/// The maximum number of entries below a directory. A home directory has more, but a package does
+/// not.
 const MOST_ENTRIES: usize = 100_000;
 
-/// The entry at a path.
+/// What is at a path.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Content {
     Directory,
-    /// The text of a symbolic link.
+    /// A symbolic link, with its text.
     Link(PathBuf),
     /// A copy of the file at the same path of this machine.
     Copy,
@@ -55,7 +57,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Creates a file with this text.
+    /// Creates the entry of a file with this text.
     pub(super) fn text(text: impl Into<Vec<u8>>) -> Self {
         Self {
             content: Content::Text(text.into()),
@@ -65,7 +67,7 @@ impl Entry {
         }
     }
 
-    /// Creates a program.
+    /// Creates the entry of a program with these bytes.
     pub(super) fn program(bytes: Vec<u8>) -> Self {
         Self {
             mode: 0o755,
@@ -73,8 +75,8 @@ impl Entry {
         }
     }
 
-    /// Creates a directory with the mode that it has on this machine, if it is there: /tmp is for
-    /// every user, and ~/.ssh is not.
+    /// Creates the entry of a directory. If this machine has the directory, its mode is kept: /tmp
+    /// is for every user, and ~/.ssh is not.
     pub(super) fn directory(path: &Path) -> Self {
         let mut mode = 0o755;
         if let Ok(metadata) = fs::metadata(path) {
@@ -109,8 +111,8 @@ impl Entry {
 
 pub(super) type Entries = BTreeMap<PathBuf, Entry>;
 
-/// Returns the bytes of the pages that so many bytes fill. A directory, a link and an empty file
-/// have one page for what the kernel knows of them.
+/// Returns the size of the pages that hold this many bytes. A directory, a link and an empty file
+/// count as one page, for the memory in which the kernel describes them.
 pub(super) fn pages(bytes: u64, page: u64) -> u64 {
     bytes.max(1).next_multiple_of(page)
 }
@@ -118,12 +120,12 @@ pub(super) fn pages(bytes: u64, page: u64) -> u64 {
 /// The files of a guest, by their absolute paths.
 pub(super) struct Files {
     pub(super) entries: Entries,
-    /// Cargo's directories of this run, which are not part of the package.
+    /// The directories into which cargo built the programs. They are not part of the package.
     built: Vec<PathBuf>,
 }
 
 impl Files {
-    /// Collects the programs with what they name, and the package.
+    /// Collects the package, the programs, and the files that the programs name.
     pub(super) fn collect(programs: &[PathBuf], package: &Path) -> Result<Self> {
         let mut files = Self {
             entries: Entries::new(),
@@ -150,7 +152,7 @@ impl Files {
         self.entries.insert(path.into(), entry);
     }
 
-    /// Adds the file that a path leads to.
+    /// Adds the file at a path. If the path is a link, adds the file to which it leads.
     pub(super) fn add_file(&mut self, path: &Path) -> Result<()> {
         let entry = Entry::read(path, &fs::metadata(path)?)?;
         if let Some(entry) = entry {
@@ -191,7 +193,7 @@ impl Files {
         Ok(files)
     }
 
-    /// Removes the largest of these files until all files have at most so many bytes.
+    /// Removes the largest of the candidates until all files together have at most `most` bytes.
     fn leave_out_largest(&mut self, mut candidates: Vec<PathBuf>, most: u64) -> Result<()> {
         let mut bytes = 0;
         for entry in self.entries.values() {
@@ -251,7 +253,7 @@ impl Files {
         Ok(())
     }
 
-    /// Returns the entries at and below the path, and whether these are all of them.
+    /// Returns the entries at and below a path, and whether they are complete.
     fn walk(&self, path: &Path, most: u64) -> Result<(Entries, bool)> {
         let mut found = Entries::new();
         let mut bytes = 0;
@@ -280,9 +282,10 @@ impl Files {
         Ok((found, bytes <= most))
     }
 
-    /// Returns whether cargo made this directory. The name `target` alone proves nothing, because
-    /// git tracks some directories of that name. The tag proves it, but a cache that CI restored
-    /// may lack the tag. Then the directory of each profile still has its fingerprints.
+    /// Returns whether cargo created this directory. The name `target` proves nothing, because some
+    /// repositories contain a directory of that name. Cargo's tag proves it, but a target directory
+    /// that CI restored from a cache may lack the tag. Then the directory of each profile still
+    /// contains fingerprints.
     fn is_built(&self, directory: &Path) -> bool {
         if self.built.iter().any(|built| built == directory) {
             return true;
@@ -295,7 +298,7 @@ impl Files {
     }
 }
 
-/// Returns the paths in a directory, but for `.git`. A directory that cannot be read is empty.
+/// Returns the paths in a directory except `.git`, or none if the directory cannot be read.
 fn children(directory: &Path) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     let Ok(entries) = fs::read_dir(directory) else {
@@ -320,7 +323,7 @@ fn profile(program: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the programs of the package that cargo built into these directories. A test finds them
-/// by `CARGO_BIN_EXE_NAME` or beside its own directory.
+/// through `CARGO_BIN_EXE_NAME`, or in the parent of its own directory.
 fn own_programs(package: &Path, built: &[PathBuf]) -> Vec<PathBuf> {
     let names = crate::workspace::programs(package);
     let mut programs = Vec::new();

@@ -26,7 +26,7 @@ const PASSED: &[&str] = &[
     "VDSO_TIME_",
 ];
 
-/// The variables that every Linux has.
+/// The environment variables that every Linux system sets.
 const USUAL: &[(&str, &str)] = &[
     ("HOME", "/root"),
     ("LOGNAME", "root"),
@@ -38,7 +38,7 @@ const USUAL: &[(&str, &str)] = &[
     ("USER", "root"),
 ];
 
-/// The configuration that a C library reads for `localhost` and for the names of users.
+/// The files that a C library reads to resolve `localhost` and the names of users and groups.
 const CONFIGURATION: &[(&str, &str)] = &[
     ("/etc/group", "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"),
     ("/etc/hostname", "guest\n"),
@@ -60,7 +60,7 @@ const CONFIGURATION: &[(&str, &str)] = &[
 pub(super) struct Initramfs {
     /// The files in the format `newc`, without compression.
     pub(super) archive: Vec<u8>,
-    /// The bytes of the pages that the files fill in the guest.
+    /// The size of the pages that the files fill in the guest.
     pub(super) unpacked: u64,
 }
 
@@ -93,7 +93,8 @@ pub(super) fn create(run: &Run<'_>, init: &Path) -> Result<Initramfs> {
     write(files.entries, run.plan.page)
 }
 
-/// Writes the entries, each directory before what is in it: the kernel creates no missing ones.
+/// Writes the entries. Each directory comes before its contents, because the kernel does not create
+/// missing directories.
 fn write(mut entries: Entries, page: u64) -> Result<Initramfs> {
     let paths: Vec<PathBuf> = entries.keys().cloned().collect();
     for path in paths {
@@ -121,7 +122,7 @@ fn write(mut entries: Entries, page: u64) -> Result<Initramfs> {
             Content::Text(text) => (ModeFileType::Regular, text),
             Content::Copy => match fs::read(&path) {
                 Ok(bytes) => (ModeFileType::Regular, bytes),
-                // It was temporary.
+                // The file was temporary, and is gone.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => {
                     step(&format!("{error}; it is not in the guest"));
@@ -142,7 +143,7 @@ fn write(mut entries: Entries, page: u64) -> Result<Initramfs> {
     })
 }
 
-/// Returns the variables that the programs get.
+/// Returns the environment of the programs.
 fn environment(plan: &Plan) -> BTreeMap<String, String> {
     let mut variables = BTreeMap::new();
     for (name, value) in USUAL {

@@ -1,7 +1,8 @@
-//! Which test runs, from the output of libtest, std's harness of tests.
+//! Finds out which test is running, from the output of libtest, Rust's test harness.
 //!
 //! With one thread libtest prints `test NAME ... ` before a test and `ok` after it. With more
-//! threads it prints the line after the test, but after a minute it names a test that still runs.
+//! threads it prints the whole line after the test, so a running test is known only once libtest
+//! names it as slow, after a minute.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +44,7 @@ impl Tests {
                 self.current = None;
                 self.slow.remove(name);
             } else {
-                // The test itself prints on its line.
+                // The rest of the line is not a result: the test itself printed it.
                 self.current = Some(name.to_owned());
             }
         } else if is_result(line) {
@@ -55,7 +56,7 @@ impl Tests {
         }
     }
 
-    /// Returns the names of the tests that run, as far as the output tells.
+    /// Returns the names of the running tests, as far as the output tells.
     pub(super) fn running(&self) -> Vec<String> {
         let mut names: Vec<String> = self.slow.iter().cloned().collect();
         let line = String::from_utf8_lossy(&self.line);

@@ -23,21 +23,23 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::exit_code;
 use crate::{sigchld, step};
 
-/// A [`Plan`] in JSON, which `on` sets for `runner`.
+/// The variable with a [`Plan`] in JSON. The command `on` sets it for `runner`.
 pub const PLAN_VARIABLE: &str = "VDSO_TIME_RUNNER_PLAN";
 
-/// The seconds that a program may run.
+/// The variable with the seconds that a program may run, and their default.
 pub const TIMEOUT_VARIABLE: &str = "VDSO_TIME_GUEST_TIMEOUT";
 const TIMEOUT: u32 = 120;
 
-/// The least memory of a guest in MiB, enough for most tests.
+/// The variable with the least memory of a guest in MiB, and its default, which is enough for most
+/// tests.
 pub const MEMORY_VARIABLE: &str = "VDSO_TIME_GUEST_MEMORY";
 const MEMORY: u32 = 512;
 
-/// The exit code if the machine failed or the program ran too long, as timeout(1) has it.
+/// The exit code if the machine failed or the program ran too long. timeout(1) uses the same code
+/// for its own failure.
 const RUNNER_FAILED: u8 = 125;
 
-/// How programs are run.
+/// How to run programs.
 #[derive(Clone, Default, Deserialize, Serialize)]
 pub struct Plan {
     /// QEMU and its arguments; empty if the program runs natively. For a kernel, all arguments
@@ -58,7 +60,7 @@ pub struct Plan {
     pub busybox: Option<PathBuf>,
     /// For a kernel: the seconds since the Epoch that init sets the wall clock to.
     pub clock: Option<i64>,
-    /// Variables of the programs, in addition to the variables of this process.
+    /// Variables for the programs, in addition to the variables of this process.
     #[serde(default)]
     pub environment: Vec<(String, String)>,
 }
@@ -110,7 +112,7 @@ impl<'a> Run<'a> {
     pub fn new(plan: &'a Plan, programs: &'a [Program]) -> Result<Self> {
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let err = File::from(io::stderr().as_fd().try_clone_to_owned()?);
-        // A deadline that is further away can overflow.
+        // The number has 32 bits, because a later deadline could overflow.
         let seconds = number(TIMEOUT_VARIABLE)?.unwrap_or(TIMEOUT);
         let memory = number(MEMORY_VARIABLE)?.unwrap_or(MEMORY);
         Ok(Self {
@@ -124,7 +126,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Calls `ended` after each program.
+    /// Runs the programs, and calls `ended` after each.
     pub fn run(&self, mut ended: impl FnMut(&Program, u8)) -> Result<()> {
         if let Some(init) = &self.plan.init {
             return boot::boot(self, init, ended);
@@ -155,7 +157,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Returns the number that a variable has, if it is set.
+/// Returns the number in a variable, or `None` if the variable is not set.
 fn number(variable: &str) -> Result<Option<u32>> {
     let Ok(text) = env::var(variable) else {
         return Ok(None);
@@ -165,7 +167,7 @@ fn number(variable: &str) -> Result<Option<u32>> {
     Ok(Some(number))
 }
 
-/// Returns a command whose program the kernel kills when this process ends in any way.
+/// Returns a command whose program the kernel kills when this process ends, however it ends.
 fn ends_with_this_process(program: &str) -> Command {
     let mut command = sigchld::inherit("setpriv");
     command.args(["--pdeathsig", "KILL", "--", program]);
@@ -176,7 +178,7 @@ fn ends_with_this_process(program: &str) -> Command {
 struct Process(Child);
 
 impl Process {
-    /// Waits for the program; `None` if it still runs after that time.
+    /// Waits for the program to end. Returns `None` if it is still running after `limit`.
     fn wait(&mut self, limit: Duration) -> Result<Option<ExitStatus>> {
         let deadline = Instant::now() + limit;
         loop {
@@ -203,7 +205,7 @@ fn timed_out(program: &str, limit: Duration) -> String {
     )
 }
 
-/// Runs the program that cargo names, with this plan or with the one of the environment.
+/// Runs the program that cargo names. Without a plan, uses the one in the environment.
 pub fn run_for_cargo(words: &[String], plan: Option<Plan>) -> ExitCode {
     match try_run_for_cargo(words, plan) {
         Ok(code) => ExitCode::from(code),

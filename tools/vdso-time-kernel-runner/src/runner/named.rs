@@ -1,8 +1,9 @@
-//! The paths that a program names: `../shared/data.txt`, and what cargo built for it.
+//! Finds the paths that a program names: files such as `../shared/data.txt`, and what cargo built
+//! for it.
 //!
 //! The paths are among the strings of the program, and rustc stores strings one after the other
-//! without a separator. So the program does not tell where a path ends, and the directories are
-//! searched:
+//! without a separator. So the program does not tell where a path ends. The path is the longest one
+//! that exists:
 //!
 //! ```text
 //! the program contains   ../shared/data.txtassertion failed
@@ -35,7 +36,8 @@ pub(super) fn paths(bytes: &[u8], program: &Path, package: &Path) -> BTreeSet<Pa
             continue;
         }
         if let Some(path) = relative(&bytes[at..], package) {
-            // A path can lead back into the package, which the guest has.
+            // Skip a path that leads back into the package, because the guest already has the
+            // package.
             if !path.starts_with(package) && !package.starts_with(&path) {
                 found.insert(path);
             }
@@ -50,7 +52,7 @@ pub(super) fn paths(bytes: &[u8], program: &Path, package: &Path) -> BTreeSet<Pa
     found
 }
 
-/// Returns the path that a text names which begins with one or more `../`.
+/// Returns the path with which a text begins, if it exists. The text begins with one or more `../`.
 fn relative(text: &[u8], package: &Path) -> Option<PathBuf> {
     let mut base = package;
     let mut rest = text;
@@ -145,7 +147,8 @@ mod tests {
             let found: Vec<PathBuf> = paths(&text, &program, &package).into_iter().collect();
             assert_eq!(found, expected, "{}", String::from_utf8_lossy(&text));
         }
-        // Cargo's directory is in the package here, and what is in it is named by its whole path.
+        // Here cargo's target directory is outside the package. A program names what is in it by an
+        // absolute path.
         let outside = all.join("a/other");
         let text = format!("{}run", tool.display());
         let found = paths(text.as_bytes(), &program, &outside);
