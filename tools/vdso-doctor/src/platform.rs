@@ -297,7 +297,7 @@ pub(crate) struct Addresses {
     pub(crate) mapped_at: u64,
 }
 
-/// Returns what runs this process, if it is not the kernel alone. The addresses are those of the
+/// Returns what runs this process, if it is not the kernel alone. `addresses` belong to the
 /// process's vDSO, if it has one.
 pub(crate) fn supervisor(
     addresses: Option<Addresses>,

@@ -132,7 +132,7 @@ impl ProcessVdso {
     /// Reads the vDSO of a process. The process is not stopped.
     ///
     /// # Errors
-    /// [`ProcessError`] says what is missing.
+    /// A [`ProcessError`] says why the vDSO cannot be read.
     pub fn read(pid: u32) -> Result<Self, ProcessError> {
         let (_, first) = living_thread(pid)?;
         let mut copy = Err(ProcessError::Ended);

@@ -205,7 +205,7 @@ fn duration(nanos: Option<i64>) -> String {
     format!("{nanos} ns")
 }
 
-/// Formats a duration that was measured.
+/// Formats a measured duration, with one decimal except for nanoseconds.
 fn about(nanos: Option<i64>) -> String {
     let Some(nanos) = nanos else {
         return String::new();

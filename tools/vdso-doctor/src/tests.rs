@@ -1,5 +1,5 @@
 //! The words of the JSON, proofs on busy CPUs, and diagnoses of processes that must not read the
-//! clock. Each of these is forked before this one makes a read.
+//! clock. Each of those processes is forked before this process reads a clock.
 
 use std::env::consts::ARCH;
 use std::os::fd::AsRawFd as _;
@@ -20,7 +20,7 @@ use crate::process_report::is_emulator;
 use crate::vdso_call::VdsoCall;
 use crate::{Call, Cause, Evidence, Location, Platform, Supervisor, check, diagnose};
 
-/// Programs that read the JSON compare these words, so the page lists them.
+/// Programs that read the JSON compare these words, so README.md lists them.
 #[test]
 fn the_words_of_the_json_are_those_of_the_page() {
     let locations = [Location::UserSpace, Location::Kernel, Location::Unknown];
@@ -54,7 +54,7 @@ fn the_words_of_the_json_are_those_of_the_page() {
     }
 }
 
-/// Returns the words that the page lists for a field of the JSON.
+/// Returns the words that README.md lists for a field of the JSON.
 fn documented_words(field: &str) -> Vec<&'static str> {
     let start = format!("| `{field}` is | ");
     let mut lines = include_str!("../README.md").lines();
@@ -81,8 +81,8 @@ fn answered_by(time: extern "C" fn(*mut i64) -> i64) -> VdsoCall {
     VdsoCall::of(Call::Time, &functions).expect("a function")
 }
 
-/// As long as the kernel keeps this thread on the last CPU, it does not get on, as beside a thread
-/// of real-time priority.
+/// Does not return while the calling thread is bound to the last CPU, as if a thread of real-time
+/// priority occupied that CPU.
 extern "C" fn waits_on_the_last_cpu(_: *mut i64) -> i64 {
     let last = LAST_CPU.load(Ordering::Relaxed);
     while cpus::allowed() == [last] {
@@ -105,7 +105,7 @@ fn a_cpu_that_is_not_given_away_is_left_out_after_some_time() {
     LAST_CPU.store(*last, Ordering::Relaxed);
     let function = answered_by(waits_on_the_last_cpu);
     match count(&[function], 1, Duration::from_millis(200)) {
-        // On a machine that has no time for this test, further CPUs are left out.
+        // If this machine has no time for this test, other CPUs are left out as well.
         Ok(count) => {
             assert!(count.busy.contains(last), "{:?}", count.busy);
             assert!(!count.cpus.contains(last), "{:?}", count.cpus);
@@ -166,7 +166,7 @@ fn a_supervisor_is_known_by_its_vdso() {
         })
     };
     for (linked_for, release, expected) in [
-        // gVisor's, WSL 1's, and one of UML.
+        // gVisor's vDSO, WSL 1's, and one of UML's.
         (PRELINKED, "4.4.0", guest),
         (PRELINKED, "4.4.0-19041-Microsoft", guest),
         (PRELINKED, "6.12.0", guest),
@@ -252,7 +252,7 @@ fn an_emulator_and_valgrind_have_a_vdso_that_says_nothing_about_the_program_in_t
     }
 }
 
-/// Takes the vDSO from a process, and then the clock calls.
+/// Runs in a process without a vDSO, which then loses the clock calls as well.
 #[test]
 #[allow(unsafe_code, reason = "init is called here")]
 fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {
@@ -266,7 +266,7 @@ fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {
         // SAFETY: null is always allowed.
         unsafe { vdso_time::vdso::set_address(std::ptr::null()) }.expect("the first call");
         let finding = check(&Call::USUAL).unwrap_err();
-        // Of an emulator's own calls nothing can be said.
+        // Nothing is known about the calls of an emulator itself.
         let is_emulated = finding.cause == Cause::Emulated;
         let expected = if is_emulated {
             Location::Unknown

@@ -1,4 +1,4 @@
-//! The diagnosis is what follows from the clock source and the kernel's version.
+//! Compares the diagnosis with what follows from the clock source and the kernel's version.
 
 use std::env::consts::ARCH;
 use std::mem::offset_of;
@@ -10,8 +10,8 @@ use vdso_doctor::{Call, Evidence, Location, Measurement, check, diagnose};
 use vdso_time::__private::NATIVE;
 use vdso_time::ClockId;
 
-/// Returns where lib/vdso/gettimeofday.c of Linux reads a clock since 5.3 (arm since 5.5). Nothing
-/// for older kernels, and for clocks that only some kernels have.
+/// Returns where Linux's lib/vdso/gettimeofday.c reads a clock, since Linux 5.3 (arm: 5.5). Returns
+/// `None` for older kernels, and for clocks that only some kernels have.
 fn expected(read: Call, counter: bool) -> Option<Location> {
     let has_vdso = oracle::sysinfo_ehdr() != 0;
     let is_new = oracle::kernel_is(5, 5);
@@ -87,7 +87,7 @@ fn each_read_is_where_the_clock_source_is_read() {
     assert!(seen >= 8, "{diagnosis}");
 }
 
-/// Diagnoses a thread whose sandbox denies the clock calls, or a filter of the doctor's.
+/// Diagnoses a thread whose sandbox denies the clock calls, or denies the doctor its filter.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table, and what all its rows have")]
 fn a_thread_in_a_sandbox_gets_a_diagnosis() {
@@ -100,7 +100,7 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
     let Some(abi) = NATIVE else {
         return not_run_here("there is no table");
     };
-    // If the vDSO asks the kernel for the time, the filter leaves no answer.
+    // If the vDSO makes the system call, the sandbox denies it, so nothing answers.
     let location = if counter {
         Location::UserSpace
     } else {
@@ -148,7 +148,7 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
             return;
         };
         assert_eq!(diagnosis.platform.supervisor, None, "{diagnosis}");
-        // A cost proves nothing.
+        // The costs prove nothing, so they do not change the location.
         assert_eq!(diagnosis.location(&Call::USUAL), expected, "{diagnosis}");
         let report = diagnosis.to_string();
         let words: Vec<&str> = report.split_whitespace().collect();
@@ -163,8 +163,8 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
     }
 }
 
-/// Runs under a filter that refuses small masks, as a kernel that can have more than 1024 CPUs
-/// refuses one with room for 1024.
+/// Runs under a filter that rejects small masks. A kernel for more than 1024 CPUs rejects a mask
+/// with room for 1024.
 #[test]
 fn more_cpus_than_libcs_masks_have_room_for_are_no_obstacle() {
     let location =
@@ -231,11 +231,11 @@ fn a_check_changes_nothing_of_the_calling_thread() {
             .filter(|line| fields.iter().any(|field| line.starts_with(field)));
         lines.map(String::from).collect::<Vec<_>>()
     };
-    // Alone in its process, because other tests start threads.
+    // This runs in a process of its own, because other tests start threads.
     child::forked(|| {
         let before = state();
         let checked = check(&Call::USUAL);
-        // The kernel forgets a thread some time after it was joined.
+        // A thread can be in /proc for some time after it was joined.
         let pause = || thread::sleep(Duration::from_millis(10));
         (0..1000).inspect(|_| pause()).find(|_| state() == before);
         assert_eq!(before, state(), "{checked:?}");

@@ -33,11 +33,12 @@ use vdso_time::vdso::Vdso;
 struct Sleeper(Pid);
 
 impl Sleeper {
-    /// Forks this process, and lets the child do some work. None if it could not, because something
-    /// is missing.
+    /// Forks this process, and lets the child do some work. Returns `None` if the child could not,
+    /// because something is missing here.
     fn after(work: impl FnOnce() -> io::Result<()>) -> Option<Self> {
         let (mut reader, mut writer) = UnixStream::pair().unwrap();
-        // The parent drops this closure and its end, so a child that dies is an end of file.
+        // The parent drops this closure and with it the writing end, so if the child dies, the
+        // parent reads an end of file.
         let child = Self(child::fork(move || {
             let said = work().map_or_else(|error| error.to_string(), |()| "ready".into());
             writer.write_all(said.as_bytes()).unwrap();
@@ -163,7 +164,7 @@ fn a_vdsos_build_id_and_its_frames_are_those_that_goblin_finds() {
     assert_eq!(seen.eh_frame_hdr, frames);
 }
 
-/// Maps a file whose name is not UTF-8. The process then has such a name too.
+/// Maps a file whose name is not UTF-8, and gives the process such a name as well.
 #[allow(unsafe_code, reason = "a file is mapped")]
 fn take_names_that_are_no_text() -> io::Result<()> {
     let path = target_tmpdir().join(OsStr::from_bytes(b"mapped-\xff"));
@@ -211,8 +212,8 @@ fn a_process_without_a_vdso_is_an_error() {
         return;
     }
     for (tag, value, expected) in [
-        // Nothing is in the first page. The vDSO itself stays: an i386 libc makes its system calls
-        // there.
+        // Nothing is mapped in the first page. The vDSO itself stays: an i386 libc makes its system
+        // calls there.
         (libc::AT_SYSINFO_EHDR, Some(4096), ProcessError::Unmapped),
         (libc::AT_SYSINFO_EHDR, None, ProcessError::NoVdso),
         // Without this entry the width of the vector's words is unknown.
@@ -229,7 +230,7 @@ fn a_process_without_a_vdso_is_an_error() {
     }
 }
 
-/// Maps a file whose name is the one of a gVisor sandbox's memory, as each process there has it.
+/// Maps a file with the name of a gVisor sandbox's memory, as each process in such a sandbox does.
 #[allow(unsafe_code, reason = "a file is mapped")]
 fn map_the_memory_of_gvisor() -> io::Result<()> {
     let file = memfd_create(c"runsc-memory", MFdFlags::empty())?;
@@ -253,7 +254,7 @@ fn a_process_in_gvisor_did_not_remove_its_vdso() {
         let seen = ProcessVdso::read(child.id()).unwrap_err();
         assert_eq!(seen, ProcessError::Sandboxed);
     }
-    // The kernel of the sandbox maps that file, and has the vDSO of the kernel below.
+    // gVisor's own process maps that file as well, but it has the vDSO of the host's kernel.
     if let Some(child) = Sleeper::after(map_the_memory_of_gvisor) {
         let seen = ProcessVdso::read(child.id()).map(|_| "a vDSO");
         assert_eq!(seen, Ok("a vDSO"));
@@ -426,7 +427,7 @@ fn a_zombie_and_a_kernel_thread_are_not_denied_but_ended() {
         waitid(Id::Pid(zombie), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
         let seen = ProcessVdso::read(zombie.as_raw() as u32).map(|_| "a vDSO");
         assert_eq!(seen, Err(ProcessError::Ended), "a zombie");
-        // In a PID namespace of its own, number 2 is a process as any other.
+        // In an inner PID namespace, process 2 is a process like any other.
         match fs::read_to_string("/proc/2/comm") {
             Ok(name) if name == "kthreadd\n" => {
                 let seen = ProcessVdso::read(2).map(|_| "a vDSO");
@@ -454,7 +455,7 @@ fn a_process_in_another_time_namespace_has_a_vdso() {
     });
 }
 
-/// Runs where this process and its children have other numbers than in /proc.
+/// Runs in a PID namespace in which this process and its children have other IDs than in /proc.
 #[test]
 fn a_doctor_in_an_inner_pid_namespace_knows_its_own_image() {
     if !is_testable() {
@@ -465,7 +466,7 @@ fn a_doctor_in_an_inner_pid_namespace_knows_its_own_image() {
     };
     child::forked(|| match unshare(CloneFlags::CLONE_NEWPID) {
         Err(error) => not_run_here(format!("unshare: {error}")),
-        // The process after the first one is number 2, which is a thread of the kernel outside.
+        // The process after the first one has the ID 2, which outside belongs to a kernel thread.
         Ok(()) => child::forked(|| {
             child::forked(|| {
                 let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
@@ -483,8 +484,8 @@ fn a_missing_proc_is_not_taken_for_a_missing_process() {
     });
 }
 
-/// Starts a static ELF32 program for i386. `name` is of its file, and `code` gets the address of
-/// the file's path.
+/// Starts a static ELF32 program for i386. `name` is the name of its file, and `code` returns its
+/// code for the address of the file's path.
 fn program_of_32_bits(name: &str, code: impl FnOnce(u32) -> Vec<u8>) -> Option<Sleeper> {
     const BASE: u32 = 0x0804_8000;
     if ARCH != "x86_64" {
@@ -515,7 +516,7 @@ fn program_of_32_bits(name: &str, code: impl FnOnce(u32) -> Vec<u8>) -> Option<S
             return None;
         }
     };
-    // The parent may go on before the child's memory is the new program's.
+    // The parent can continue before the kernel has replaced the child's memory.
     let file = fs::canonicalize(file).unwrap();
     while fs::read_link(format!("/proc/{}/exe", child.id())).unwrap() != file {
         thread::yield_now();

@@ -27,7 +27,7 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         cargo_arguments: Vec<String>,
     },
-    /// Run a program on a machine: `run aarch64@6.12 PROGRAM`, also as cargo's `runner`
+    /// Run a program on a machine; `run aarch64@6.12` can be cargo's setting `runner`
     Run {
         machine: Machine,
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]

@@ -1,4 +1,4 @@
-//! An ordinary crate in a guest: tests/guest/ordinary.rs has its tests.
+//! Runs an ordinary crate in a guest. Its tests are in tests/guest/ordinary.rs.
 
 mod common;
 
@@ -119,7 +119,7 @@ fn run_in(directory: &Path, words: &[&str], limit: &str) -> Option<Ended> {
 
 /// Runs the crate's tests in a guest, with these arguments of libtest.
 fn run(arguments: &[&str], limit: &str) -> Option<Ended> {
-    // The tests build in one directory, one after the other.
+    // The tests build in the same directory, so they run one after the other.
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guest");
     fs::create_dir_all(&directory).unwrap();
     let lock = File::create(directory.join("lock")).unwrap();
@@ -165,7 +165,8 @@ fn a_test_that_uses_all_memory_is_named() {
     assert!(output.contains(error), "{output}");
 }
 
-/// Runs a command of busybox in a guest. Its directory has files of these sizes, and no package.
+/// Runs a command of busybox in a guest. The working directory contains files of these sizes, and
+/// no package.
 fn busybox(name: &str, files: &[(&str, u64)], command: &[&str]) -> Option<Ended> {
     let name = format!("{name}-{}", std::process::id());
     let directory = env::temp_dir().join(name);
@@ -174,7 +175,7 @@ fn busybox(name: &str, files: &[(&str, u64)], command: &[&str]) -> Option<Ended>
         let file = File::create(directory.join(name)).unwrap();
         file.set_len(*size).unwrap();
     }
-    // A static program, which the runner fetches for the guest's shell.
+    // busybox is a static program, which the runner has fetched as the guest's shell.
     let home = env::var_os("HOME").unwrap_or_default();
     let cache = match env::var_os("XDG_CACHE_HOME") {
         Some(cache) => PathBuf::from(cache),

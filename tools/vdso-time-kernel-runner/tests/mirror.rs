@@ -1,5 +1,5 @@
-//! A Debian mirror on 127.0.0.1 that is right, out of step, or lacks its packages. The tests look
-//! at how the command ends if its machine cannot be fetched, and at what is in the cache then.
+//! A Debian mirror on 127.0.0.1 that is right, out of step, or lacks its packages. The tests check
+//! how the command ends if its machine cannot be fetched, and what is in the cache then.
 
 mod common;
 
@@ -24,7 +24,7 @@ struct Mirror {
     directory: PathBuf,
 }
 
-/// Returns whether this machine has what makes a mirror.
+/// Returns whether this machine has the programs that create a mirror.
 fn can_make_a_mirror() -> bool {
     let tools = ["gpg", "dpkg-deb", "apt-get", "apt-config"];
     tools.iter().all(|tool| has_tool(tool, &["--version"]))
@@ -41,7 +41,7 @@ impl Mirror {
         mirror
     }
 
-    /// Signs the index by a key of this name.
+    /// Signs the index with a key of this name.
     fn sign(&self, key: &str) {
         let mut make = Command::new("sh");
         make.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mirror.sh"))
@@ -60,7 +60,8 @@ impl Mirror {
         fs::write(index, text).unwrap();
     }
 
-    /// Runs a program on a machine from this mirror at an address, with a cache of the test.
+    /// Runs a program on a machine that is fetched from this mirror. `address` is the mirror's
+    /// address, and the cache is the test's own.
     fn run(&self, address: &str) -> (Output, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_vdso-time-kernel-runner"));
         command.args(["run", "x86_64@6.1", "/bin/true"]);
@@ -127,7 +128,7 @@ fn a_mirror_that_is_out_of_step_ends_with_a_status_of_its_own() {
     mirror.lie();
     assert_not_fetched(&mirror.run(&mirror.file()), "main/binary-amd64/Packages");
     assert!(!mirror.take_kernel());
-    // An unsigned index is not used, now or later.
+    // An index without a signature is used neither now nor later.
     mirror.sign("other");
     assert_not_fetched(&mirror.run(&mirror.file()), "is not signed");
     mirror.lie();
@@ -141,7 +142,7 @@ fn an_older_index_is_used_while_its_packages_can_be_fetched() {
         return;
     }
     let mirror = Mirror::new("older");
-    // The mirror has a kernel, but no QEMU.
+    // The mirror has a kernel but no QEMU.
     assert_not_fetched(&mirror.run(&mirror.file()), "bookworm-backports");
     assert!(mirror.take_kernel());
     mirror.lie();

@@ -1,14 +1,14 @@
-//! The runner as cargo starts it: what passes through it, and when it ends a program.
+//! Starts the runner as cargo does: what passes through it, and when it ends a program.
 
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Runs natively.
+/// A plan that runs programs natively.
 const NATIVE: &str = r#"{"qemu": []}"#;
 
-/// Boots a kernel. The shell ignores the arguments of QEMU.
+/// A plan that boots a kernel. A shell stands in for QEMU, and ignores its arguments.
 const BOOT: &str =
     r#"{"qemu": ["/bin/sh", "-c", "exec sleep 1000"], "init": "/bin/true", "page": 4096}"#;
 
@@ -38,7 +38,7 @@ impl Ended {
     }
 }
 
-/// Runs these words in a runner with this plan and limit.
+/// Runs a program with its arguments in a runner with this plan and time limit.
 fn run(name: &str, plan: &str, limit: &str, words: &[&str]) -> Ended {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vdso-time-kernel-runner"));
     command
@@ -60,7 +60,7 @@ fn output_and_status_pass_through() {
     let words = ["/bin/sh", "-c", "echo out; echo err >&2; exit 7"];
     let ended = run("through", NATIVE, "60", &words);
     assert_eq!(ended, Ended::new(7, "out\n", "err\n"));
-    // A shell reports 128 and the signal.
+    // A shell adds 128 to the number of the signal.
     let words = ["/bin/sh", "-c", "kill -SEGV $$"];
     let ended = run("signal", NATIVE, "60", &words);
     assert_eq!(ended.code, 128 + 11);

@@ -6,7 +6,7 @@ use super::{Check, Evidence, Location, Measurement, worst_location};
 use crate::call::Call;
 use crate::platform::Supervisor;
 
-/// Returns the measurement that 200 calls would give if they found `found`.
+/// Returns a measurement of 200 calls with this result.
 pub(crate) fn measurement(read: Call, found: &str) -> Measurement {
     let proved = |location, entered| (location, Evidence::Proved, Some(entered), None);
     let seen = |location, evidence| (location, evidence, None, None);
@@ -103,7 +103,7 @@ fn reads_of_both_places_or_a_cheap_system_call_are_of_two_states() {
     for (entered, ns, expected) in [
         (0, 20.0, false),
         (200, 210.0, false),
-        // A vDSO that asks the kernel, and a system call that a sandbox made slower.
+        // The vDSO makes the system call, and a sandbox made the measured system call slower.
         (200, 21.0, false),
         (200, 19.0, true),
         (0, 19.0, false),

@@ -16,8 +16,8 @@ const CASES: &str = include_str!("cases.toml");
 const KEYS: &str = "architecture boot cause coarse cpu found kernel new omits precise reads report says \
                     sources supervisor cases";
 
-/// Makes the measurements of a clock source that is read in one location and coarse clocks in
-/// another.
+/// Returns measurements in which `precise` is the result for the reads of the clock source, and
+/// `coarse` the result for the coarse clocks.
 fn measurements(precise: &str, coarse: &str) -> Vec<Measurement> {
     let clocks = [ClockId::MONOTONIC_COARSE, ClockId::REALTIME_COARSE].map(Call::ClockGettime);
     let cheap = clocks
@@ -31,7 +31,7 @@ fn measurements(precise: &str, coarse: &str) -> Vec<Measurement> {
         .collect()
 }
 
-/// Returns the read of a function's name, or of a clock's name or number.
+/// Returns the call that is named by a function, or by a clock's name or number.
 fn named(name: &str) -> Call {
     match name {
         "time" => Call::Time,
@@ -62,11 +62,11 @@ fn platform(sources: &str, cpu: &str) -> Platform {
     }
 }
 
-/// A case of `cases.toml`, with the keys of its group that it does not have itself.
+/// A case of `cases.toml`. It inherits the keys of its group that it does not set.
 struct Case(Map<String, Value>);
 
 impl Case {
-    /// Returns each of the texts of a list, or the one text.
+    /// Returns the texts of a key: all elements of a list, or the one text, or the default.
     fn each<'a>(&'a self, key: &str, usual: &'a str) -> Vec<&'a str> {
         match self.0.get(key) {
             None => vec![usual],
@@ -98,7 +98,8 @@ impl Case {
         }
     }
 
-    /// Asserts the cause, and what the sentence has and has not.
+    /// Asserts the cause, the texts that the sentence contains, and the texts that it does not
+    /// contain.
     fn judge(&self, platform: &Platform, precise: &str) {
         let mut seen = measurements(precise, self.text("coarse", "user space"));
         for (name, found) in self

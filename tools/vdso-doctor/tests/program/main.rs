@@ -1,4 +1,4 @@
-//! The program: what it prints, where, and its exit status.
+//! Runs the program: what it prints, where it prints it, and its exit status.
 
 mod operators;
 
@@ -23,7 +23,7 @@ fn command(wrapper: &[&str], arguments: &str) -> Command {
     command
 }
 
-/// Runs a command; none if the kernel cannot start the program.
+/// Runs a command. Returns `None` if the kernel cannot start the program.
 fn ended(command: &mut Command) -> Option<Ended> {
     started(command.output())
 }
@@ -152,8 +152,8 @@ fn fields(text: &str) -> BTreeSet<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
-/// Returns the rows of a table of the README: the fields in the first column, and those in the
-/// second.
+/// Returns the rows of the README's table after this sentence. Each row has the fields in its first
+/// column and the fields in its second.
 fn documented(sentence: &str) -> Vec<[BTreeSet<&'static str>; 2]> {
     let (_, text) = README.split_once(sentence).unwrap();
     let lines = text
@@ -239,7 +239,7 @@ fn another_process_has_a_report() {
     let json: Value = serde_json::from_str(&out).unwrap();
     let (_, text) = README.split_once("prints a `ProcessDiagnosis`: ").unwrap();
     let mut names = fields(text.split("\n\n").next().unwrap());
-    // Of a symbol.
+    // This is a field of a symbol.
     names.remove("version");
     has_fields(&json, &names);
 }
@@ -254,7 +254,7 @@ fn a_missing_process_is_an_error_in_one_line() {
         (Some(2), "", 1),
         "{error}"
     );
-    // A user whom /proc does not show a process gets the same error of the kernel.
+    // The kernel returns the same error if /proc hides a process from the user.
     for cause in [
         "cannot read process 4194305: it does not exist",
         "hidden by hidepid",
@@ -275,9 +275,9 @@ fn the_status_is_the_location_of_the_required_reads() {
     if json["supervisor"] == "guest-kernel" && json["measurements"][0]["location"] == "kernel" {
         return not_run_here("the vDSO of user-mode Linux makes system calls");
     }
-    // The coarse clocks need no counter, but a vDSO with names.
+    // The coarse clocks do not need the counter, but they need a vDSO with names.
     let coarse = i32::from(json["routes"]["time"]["via"] != "vdso");
-    // vdso-who works on these, and not under a supervisor.
+    // vdso-who works on these architectures, but not under a supervisor.
     let has_who = ["x86_64", "aarch64"].contains(&ARCH) && json["supervisor"].is_null();
     for (arguments, expected) in [
         ("--require-user-space=5,Time,monotonic_coarse", coarse),
@@ -293,7 +293,7 @@ fn the_status_is_the_location_of_the_required_reads() {
             has_who && is_report_of_slow_reads,
             "{out}"
         );
-        // A check says nothing, or one line.
+        // A check prints nothing or one line.
         let quiet = arguments.replace("--json", "") + " --quiet";
         let (status, out, error) = run(&quiet).unwrap();
         let lines = usize::from(expected != 0);
@@ -335,6 +335,6 @@ fn valgrind_is_named_as_the_cause() {
         words.join(" ").contains("Run the doctor without valgrind"),
         "{out}"
     );
-    // As in an emulator: what the kernel's vDSO does is not known.
+    // As in an emulator, it is unknown what the kernel's vDSO does.
     assert_eq!(status, Some(2), "{out}");
 }

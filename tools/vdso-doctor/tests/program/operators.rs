@@ -96,7 +96,7 @@ fn an_unknown_place_is_no_sample() {
     assert!(status == Some(1) || !has_clock, "{text}{error}");
 }
 
-/// Compares the commands in the files for systemd and Kubernetes with the one of a check.
+/// Compares the commands in the files for systemd and Kubernetes with the command of a check.
 #[test]
 fn the_unit_and_the_pod_run_a_check() {
     let unit = include_str!("../../contrib/vdso-doctor.service");
@@ -133,7 +133,7 @@ fn the_unit_and_the_pod_run_a_check() {
 
 const POD: &str = include_str!("../../contrib/kubernetes.yaml");
 
-/// Returns what follows in the first line that begins so.
+/// Returns the rest of the first line that begins with `start`.
 fn rest_of_line<'a>(text: &'a str, start: &str) -> &'a str {
     let mut lines = text.lines();
     let rest = lines.find_map(|line| line.trim().strip_prefix(start));
@@ -145,7 +145,7 @@ fn the_pod_has_this_version_and_the_rights_of_a_restricted_one() {
     let image = concat!(" image: vdso-doctor:", env!("CARGO_PKG_VERSION"), "\n");
     assert!(POD.contains(image), "{POD}");
     // The Pod Security Standard "restricted" demands all of these of every container. The first two
-    // may stand at the pod, for all containers.
+    // may be set once for the pod, and then hold for all containers.
     let (of_all, containers) = POD.split_once("initContainers:").unwrap();
     for setting in ["runAsNonRoot: true", "type: RuntimeDefault"] {
         assert!(of_all.contains(setting), "{POD}");
@@ -161,7 +161,7 @@ fn the_pod_has_this_version_and_the_rights_of_a_restricted_one() {
 }
 
 /// glibc's dynamic loader reads the counter before `main`, so under an inherited `PR_SET_TSC` only
-/// a static program can say anything.
+/// a static program can report the cause.
 #[test]
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code, reason = "prctl(2) is called in the child")]

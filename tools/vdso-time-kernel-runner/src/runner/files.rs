@@ -221,7 +221,7 @@ impl Files {
         Ok(())
     }
 
-    /// Fails because the guest cannot hold the files that it needs.
+    /// Returns the error for files that the guest needs but cannot hold.
     fn too_large(&self, bytes: u64, most: u64) -> Result<()> {
         let largest = self.entries.iter().max_by_key(|(_, entry)| entry.size);
         let (path, entry) = largest.context("there are files")?;
