@@ -189,7 +189,7 @@ pub fn check<R: Copy + Into<Call>>(calls: &[R]) -> Result<(), Finding> {
 /// gVisor takes 0.9 to 1.2 s.
 const SETTLING: Duration = Duration::from_millis(1500);
 
-/// A check of some calls, and what it means for those that the sentence is about.
+/// A check of some calls, and the conclusion for the calls that the verdict is about.
 struct Verdict {
     platform: Platform,
     check: Check,

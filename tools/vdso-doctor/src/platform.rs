@@ -297,8 +297,8 @@ pub(crate) struct Addresses {
     pub(crate) mapped_at: u64,
 }
 
-/// Returns what runs this process, if it is not the kernel alone. `addresses` belong to the
-/// process's vDSO, if it has one.
+/// Returns what runs this process, if it is not the kernel alone. `addresses` has the addresses of
+/// its vDSO, if it has one.
 pub(crate) fn supervisor(
     addresses: Option<Addresses>,
     release: &str,

@@ -172,7 +172,7 @@ impl ProcessVdso {
         let mut symbols = Vec::new();
         for symbol in image.symbols() {
             let mut value = symbol.value();
-            // Bit 0 says that the code is Thumb code.
+            // Bit 0 is not part of the address: it is set for Thumb code.
             if image.machine() == EM_ARM {
                 value &= !1;
             }

@@ -108,7 +108,7 @@ fn a_childs_vdso_has_this_processs_bytes_and_addresses() {
     let vdso = Vdso::locate().unwrap();
     let mut expected = Vec::new();
     for (symbol, address) in vdso.symbols() {
-        // Bit 0 of an address says that the code is Thumb code.
+        // Bit 0 is not part of the address: it is set for Thumb code.
         let start = (address.addr() & !1) as u64;
         expected.push(start..start + symbol.size());
     }

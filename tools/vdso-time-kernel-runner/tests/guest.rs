@@ -38,7 +38,7 @@ const PROGRAM: &str = r#"fn main() { println!("the program"); }"#;
 
 const TESTS: &str = include_str!("guest/ordinary.rs");
 
-/// Creates the crate, with the file that its tests name beside it.
+/// Creates the crate, and beside it the file that its tests name.
 fn create(directory: &Path) -> PathBuf {
     let package = directory.join("package");
     for (path, text) in [
