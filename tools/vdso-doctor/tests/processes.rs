@@ -300,17 +300,29 @@ fn with_sections(content: &[u8], sections: &[[u64; 4]]) -> Vec<u8> {
     .build()
     .bytes;
     let mut image = [&image, content, &NAMES].concat();
-    let count = sections.len() as u64 + 2;
+    let count = sections.len() as u16 + 2;
     let at = image.len() as u64;
-    image[40..48].copy_from_slice(&at.to_le_bytes());
+    image[40..48].copy_from_slice(&at.to_ne_bytes());
     // e_shentsize, e_shnum and e_shstrndx.
-    image[58..64].copy_from_slice(&(64 | count << 16 | 1 << 32).to_le_bytes()[..6]);
+    for (at, value) in [(58, 64), (60, count), (62, 1)] {
+        image[at..at + 2].copy_from_slice(&value.to_ne_bytes());
+    }
     let names = [0, 3, at - NAMES.len() as u64, NAMES.len() as u64];
-    for [name, kind, at, size] in [[0; 4], names].iter().chain(sections) {
-        let words = [name | kind << 32, 0, *at, *at, *size, 0, 4, 0];
-        image.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    for section in [[0; 4], names].iter().chain(sections) {
+        image.extend(section_header(*section));
     }
     image
+}
+
+fn section_header([name, kind, at, size]: [u64; 4]) -> Vec<u8> {
+    let mut header = Vec::new();
+    for half in [name as u32, kind as u32] {
+        header.extend(half.to_ne_bytes());
+    }
+    for word in [0, at, at, size, 0, 4, 0] {
+        header.extend(word.to_ne_bytes());
+    }
+    header
 }
 
 /// Where the content of [`with_sections`] begins.
@@ -342,7 +354,9 @@ fn what_claims_to_be_larger_than_the_image_ends_with_it() {
 fn a_build_id_is_not_searched_in_thousands_of_sections() {
     // Empty notes, and one with the id.
     let mut notes = [0; 12 * 1000].to_vec();
-    notes.extend([4, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0]);
+    for word in [4_u32, 3, 3] {
+        notes.extend(word.to_ne_bytes());
+    }
     notes.extend(b"GNU\0\x01\xab\xff\0");
     let at = EXTENT as u64;
     let empty = [0, 7, at, 12 * 1000];
