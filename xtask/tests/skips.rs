@@ -20,8 +20,11 @@ calls::late | it is before 2038 | armv7@6.12
 [? s390x@* -s390x@7]
 calls::* | an emulator | here
 
-[no-root]
+[? * -guest if no-root]
 process::chroot | chroot: * | here
+
+[here if no-ptp]
+calls::ptp | /dev/ptp0: * | root
 ";
 
 const HERE: &str = "\
@@ -65,22 +68,34 @@ fn a_job_passes_with_the_skips_of_its_sections() {
             &["x86_64@7"],
             "not run here: images::gcc: gcc is not installed",
         ),
-        // A condition's lines may be there or not.
+        (&["--part", "here"], ""),
+        // These lines may be there or not.
         (&["here", "no-root"], HERE),
         (&["armv7@qemu-10", "no-root"], ""),
-        (&["--part", "here"], ""),
         (&["s390x@qemu-10"], ""),
         (&["s390x@qemu-10"], "not run here: calls::any: an emulator"),
     ] {
         let (passes, printed) = compare(LIST, arguments, output);
         assert!(passes, "{arguments:?}: {printed}");
     }
-    let chroot = format!("{HERE}not run here: process::chroot: chroot: EPERM\n");
-    assert!(compare(LIST, &["here", "no-root"], &chroot).0);
-    assert!(!compare(LIST, &["here"], &chroot).0);
     let emulator = "not run here: calls::any: an emulator";
     let with_gcc = format!("{emulator}\nnot run here: images::gcc: gcc is not installed");
     assert!(!compare(LIST, &["s390x@7"], &with_gcc).0);
+}
+
+#[test]
+fn the_sections_of_a_condition_count_where_it_holds() {
+    let passes = |arguments: &[&str], output: &str| compare(LIST, arguments, output).0;
+    let chroot = format!("{HERE}not run here: process::chroot: chroot: EPERM\n");
+    assert!(passes(&["here", "no-root"], &chroot));
+    assert!(!passes(&["here"], &chroot));
+    assert!(!passes(&["armv7@7", "no-root"], &chroot));
+    // Without `?` they are exact.
+    let ptp = format!("{HERE}not run here: calls::ptp: /dev/ptp0: ENOENT\n");
+    assert!(passes(&["here", "no-ptp"], &ptp));
+    assert!(!passes(&["here", "no-ptp"], HERE));
+    assert!(!passes(&["here"], &ptp));
+    assert!(passes(&["here"], HERE));
 }
 
 #[test]
