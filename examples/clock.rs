@@ -15,7 +15,7 @@ fn main() -> Result<(), Errno> {
         stamp.subsec_nanos()
     );
 
-    // As in C, a struct timeval.
+    // A wall-clock time stamp in a `struct timeval`, as in C.
     let stamp = vdso_time::gettimeofday()?;
     println!("gettimeofday  {}.{:06} s", stamp.tv_sec, stamp.tv_usec);
 

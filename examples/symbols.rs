@@ -1,5 +1,5 @@
 //! `cargo run --example symbols FILE`: prints the functions of a vDSO image for any machine.
-//! Without a file, prints those of this process's vDSO.
+//! Without a file, prints the functions of this process's vDSO.
 
 use std::error::Error;
 use std::{env, fs};

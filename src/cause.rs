@@ -26,12 +26,12 @@ macro_rules! causes {
         }
 
         impl Cause {
-            // For the tests of the packages that use it.
+            // For the tests of the packages that use `Cause`.
             #[doc(hidden)]
             pub const ALL: &[Self] = &[$(Self::$Cause),+];
 
-            /// Returns the name for programs, such as `clock-source`. Later versions do not change
-            /// it.
+            /// Returns a name that programs can compare, such as `clock-source`. Later versions do
+            /// not change it.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$Cause => $name),+ }
@@ -90,7 +90,7 @@ causes! {
     Refused = "refused",
         "the kernel or a sandbox refuses the read",
         "Use another clock, or allow the call in the sandbox.";
-    /// No kernel's vDSO reads this clock, or this kernel's vDSO does not.
+    /// This kernel's vDSO does not read this clock. Some clocks are not read by any kernel's vDSO.
     ClockNotServed = "clock-not-served",
         "the vDSO does not read this clock",
         "Use a clock that it reads, such as CLOCK_MONOTONIC.";
@@ -139,8 +139,8 @@ impl fmt::Display for Cause {
 /// ([`read_cost`]), and uses the name only to explain it.
 ///
 /// The answer holds for the moment of the call. The call takes a few microseconds, makes the system
-/// call clock_gettime(2) at most 32 times, and reads two files of /sys if reads enter the kernel.
-/// So call it before the program enters a sandbox.
+/// call clock_gettime(2) at most 32 times, and reads two files of /sys if reads enter the kernel. A
+/// sandbox may deny that, so call it before the program enters one.
 ///
 /// # Examples
 ///
@@ -205,8 +205,8 @@ impl Facts<'_> {
             ReadCost::Unknown => return Cause::CannotTell,
             ReadCost::SystemCall => {}
         }
-        // The vDSO reads `CLOCK_MONOTONIC` in user space, so it can read the clock source. What it
-        // lacks is this clock.
+        // The vDSO reads `CLOCK_MONOTONIC` in user space, so it can read the clock source. The
+        // reason must be that it does not read this clock.
         if self.monotonic_cost == ReadCost::FunctionCall {
             return Cause::ClockNotServed;
         }
@@ -217,7 +217,7 @@ impl Facts<'_> {
 const CURRENT: &CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const AVAILABLE: &CStr = c"/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
-/// The size of the buffers for the names. A kernel offers at most five or six.
+/// The size of the buffers for the names. No kernel is known to offer more than six.
 const LONGEST: usize = 256;
 
 /// Returns the names in a file of sysfs, or an empty string if it cannot be read.
@@ -231,7 +231,8 @@ fn read_names<'a>(path: &CStr, bytes: &'a mut [u8; LONGEST]) -> &'a str {
         *byte = value;
     }
     let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-    // This is not `trim`, because with Rust 1.85 a panic of `trim` stays in 32-bit programs.
+    // This is not `trim`, because with Rust 1.85 the compiler does not remove a panic of `trim`
+    // from 32-bit programs.
     str::from_utf8(text).unwrap_or_default().trim_ascii()
 }
 
@@ -245,7 +246,7 @@ impl From<FallbackReason> for Cause {
     }
 }
 
-/// The clock sources that the vDSO reads, whatever the host does.
+/// The clock sources that the vDSO can read on every host.
 const READABLE: [&str; 7] = [
     "tsc",
     "arch_sys_counter",
@@ -263,9 +264,10 @@ const READABLE_IF_STABLE: [&str; 2] = ["kvm-clock", "xen"];
 impl Cause {
     /// Returns why the vDSO asks the kernel for the time, on a machine where it does.
     ///
-    /// `current` is the machine's clock source, and `available` are those that its kernel offers,
-    /// separated by spaces, as in sysfs. `architecture` is spelled as in [`ARCH`](crate::ARCH). For
-    /// this machine, [`explain`] measures the cost first and then calls this function.
+    /// `current` is the machine's clock source, and `available` are the clock sources that its
+    /// kernel offers, separated by spaces, as in sysfs. `architecture` is spelled as in
+    /// [`ARCH`](crate::ARCH). To explain the reads of this machine, call [`explain`], which
+    /// measures the cost first.
     ///
     /// The first row that applies is the answer:
     ///
@@ -275,9 +277,9 @@ impl Cause {
     /// | arm's own timer | `CounterDistrusted`, because of an erratum |
     /// | another one that the vDSO reads | `Unexplained` |
     /// | one that the host decides about, or `tsc-early` | `ClockSource` |
-    /// | any, and the kernel offers one that the vDSO can read | `ClockSource` |
-    /// | any on x86, where the kernel offers no `tsc` | `CounterDistrusted` |
-    /// | any | `ClockSource` |
+    /// | any other, if the kernel offers one that the vDSO can read | `ClockSource` |
+    /// | any other on x86, where the kernel then does not offer `tsc` | `CounterDistrusted` |
+    /// | any other | `ClockSource` |
     #[must_use]
     pub fn of_clock_source(architecture: &str, current: &str, available: &str) -> Self {
         if current.is_empty() {
@@ -295,8 +297,8 @@ impl Cause {
             let mut better = READABLE.iter().chain(&READABLE_IF_STABLE);
             better.any(|known| known.as_bytes() == name)
         };
-        // This splits bytes, because with Rust 1.85 a panic of `str::split` stays in 32-bit
-        // programs.
+        // This splits bytes, because with Rust 1.85 the compiler does not remove a panic of
+        // `str::split` from 32-bit programs.
         let mut offered = available.as_bytes().split(|byte| *byte == b' ');
         let is_of_host = is_better(current.as_bytes()) || current == "hyperv_clocksource_msr";
         // A kernel that still has this clock source is about to choose `tsc`.

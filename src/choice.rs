@@ -11,15 +11,16 @@ use crate::elf::{ELFDATA, Image, ParseError};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Choice {
     pub(crate) candidate: &'static Candidate,
-    /// Where the code is. On arm, bit 0 is set for Thumb code.
+    /// The address of the code. On arm, bit 0 is set for Thumb code.
     pub(crate) address: usize,
 }
 
 /// The symbol that answers a function, or why none does.
 pub(crate) type Outcome = Result<Choice, FallbackReason>;
 
-/// Returns whether a program for this architecture can call the functions of an image: whether the
-/// image has the architecture's machine and class, and function pointers are addresses of code.
+/// Returns whether a program for this architecture can call the functions of an image. It can if
+/// the image has the architecture's machine and class, and if function pointers are addresses of
+/// code.
 ///
 /// A function pointer of big-endian powerpc64 is the address of a descriptor (ELFv1). The vDSO has
 /// no descriptors, so such programs call libc, which knows how to call the vDSO. `build.rs` makes
@@ -45,13 +46,13 @@ pub(crate) fn decide(abi: &'static Abi, image: &Image<'_>, base: usize) -> [Outc
     ]
 }
 
-/// Finds the first candidate that an image has and that may be called. If candidates were excluded,
-/// the error is the reason of the last one.
+/// Finds the first candidate that an image has and that may be called. If there is none, returns
+/// why the last of the excluded candidates was excluded, or `NoSymbol` if none was.
 #[inline]
 fn choose(entry: &'static Entry, version: &str, image: &Image<'_>, base: usize) -> Outcome {
     let mut reason = FallbackReason::NoSymbol;
     for candidate in entry.candidates {
-        // The symbol whose name is blank may be this one.
+        // A blank name may be the name of this symbol, so the symbol is not looked up.
         if candidate.unless == Some(Quirk::BlankedNames) && image.has_blanked_names() {
             reason = FallbackReason::BlankedNames;
             continue;
@@ -88,7 +89,7 @@ pub enum FallbackReason {
     BlankedNames,
     /// The image has a `p_vaddr` other than 0, so this function of the image is not used.
     ///
-    /// This excludes QEMU's own image, which QEMU relocates and whose getcpu is wrong. It also
+    /// This excludes QEMU's own image, which QEMU relocates and whose getcpu does not work. It also
     /// excludes prelinked images: gVisor's, and the images of x86_64 kernels before 3.14.
     NonzeroLoadAddress,
 }
@@ -127,8 +128,8 @@ pub enum LocateError {
     Absent,
     /// `AT_SYSINFO_EHDR` points to unreadable memory: the vDSO was unmapped or moved.
     Unmapped,
-    /// A sandbox denied the check that the memory is readable, and the address is not from
-    /// getauxval.
+    /// A sandbox denied the check that the memory is readable. The address is not from getauxval,
+    /// so it is not used unchecked.
     Unchecked,
     /// `AT_SYSINFO_EHDR` does not point to a well-formed image.
     Malformed(ParseError),

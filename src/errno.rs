@@ -95,8 +95,8 @@ errors! {
     /// Function not implemented: the kernel has no such system call, or a sandbox answers as if it
     /// had none.
     ENOSYS = 38;
-    /// Value too large: the time does not fit in the target type, or it is after January 2038 and
-    /// only 32-bit calls answer.
+    /// Value too large: the time does not fit in the target type, or it is now after January 2038
+    /// and only 32-bit calls are available.
     EOVERFLOW = 75;
     /// Operation not supported: the driver of a clock cannot do this.
     EOPNOTSUPP = 95;

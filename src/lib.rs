@@ -30,10 +30,11 @@
 //!
 //! # Errors and panics
 //!
-//! A read of a clock that the kernel has fails only if the vDSO cannot answer and a sandbox denies
-//! the system call. On 32-bit Android, and if the kernel has only 32-bit calls, a read of a wall
-//! clock also fails after January 2038. If a read fails, `now()` and `elapsed()` panic, as std's
-//! do; [`Instant::try_now()`] returns the error, and [`time()`] returns -1.
+//! If the kernel has the clock, a read fails in two cases only. Either the vDSO cannot answer and a
+//! sandbox denies the system call; or the clock is a wall clock, it is after January 2038, and the
+//! program runs on 32-bit Android or on a kernel that has only 32-bit calls. If a read fails,
+//! `now()` and `elapsed()` panic, as std's do; [`Instant::try_now()`] returns the error, and
+//! [`time()`] returns -1.
 //!
 //! # Features
 //!
@@ -48,19 +49,19 @@
 //!
 //! # Platforms
 //!
-//! Linux and Android on x86_64, i686, aarch64, arm, riscv64, s390x, loongarch64 and powerpc64le
-//! call the vDSO. On powerpc64le, system calls go through libc. Elsewhere on Linux, all calls go
-//! through libc: on other architectures, and where else [`ARCH`] is `None`.
+//! On Linux and Android, this crate calls the vDSO on x86_64, i686, aarch64, arm, riscv64, s390x,
+//! loongarch64 and powerpc64le. On powerpc64le, its system calls go through libc. On other
+//! architectures, and wherever else [`ARCH`] is `None` on Linux, every call goes through libc.
 //!
 //! On other systems (macOS, Windows, WASI and more) the same functions read std's clocks if the
-//! feature `std` is on, so a library can depend on this crate without a condition. `clock_gettime`
+//! feature `std` is on, so a library can depend on this crate on every system. `clock_gettime`
 //! returns `EINVAL` for a clock that std lacks. `clock_getres` and `getcpu` return `ENOSYS`, and so
 //! does every read on wasm32-unknown-unknown. `vdso`, `syscall`, `read_cost`, `explain` and the
 //! types of clocks that std lacks exist only on Linux.
 //!
-//! On such a system without `std`, and on targets without an operating system, the crate cannot
-//! read a clock. The types and traits still exist, so a library that gets the time from its caller
-//! can use [`Instant`] with a [`MonotonicClock`] of its own.
+//! Without the feature `std` on such a system, and on targets without an operating system, the
+//! crate cannot read a clock. The types and traits still exist, so a library that gets the time
+//! from its caller can use [`Instant`] with a [`MonotonicClock`] of its own.
 //!
 //! [`vdso-time-counter`]: https://docs.rs/vdso-time-counter
 //! [`io::Error`]: https://doc.rust-lang.org/std/io/struct.Error.html
@@ -130,15 +131,16 @@ pub use {
     read_cost::{ReadCost, read_cost},
 };
 
-/// The same functions, which make system calls instead of calling the vDSO.
+/// The crate's functions, but each makes a system call instead of calling the vDSO.
 ///
 /// `try_time` makes the system call clock_gettime(2), because time(2) does not exist on every
-/// architecture. `gettimeofday` makes it on 32-bit architectures, except on Android, because the
-/// seconds of their gettimeofday(2) overflow in January 2038. On i386, a system call enters the
-/// kernel through the vDSO's code. Where every call goes through libc, libc answers.
+/// architecture. On 32-bit architectures, except on Android, `gettimeofday` makes clock_gettime(2)
+/// as well, because the seconds of gettimeofday(2) overflow there in January 2038. On i386, a
+/// system call enters the kernel through the vDSO's code. Where every call goes through libc, these
+/// functions call libc, which may answer from the vDSO.
 ///
-/// All of them return a `Result`. There is no `syscall::time()`, because `time()` returns a number
-/// and cannot return an error:
+/// Each of them returns a `Result`. There is no `syscall::time()`, because `time()` returns a
+/// number and cannot return an error:
 ///
 /// ```
 /// let seconds = vdso_time::syscall::try_time()?;
@@ -151,7 +153,7 @@ pub mod syscall {
     pub use crate::sys::syscall::{clock_getres, clock_gettime, getcpu, gettimeofday, try_time};
 }
 
-/// For vdso-time-counter and the tests. It can change in any version.
+/// Items for vdso-time-counter and for the tests. They can change in any version.
 #[doc(hidden)]
 #[allow(
     missing_docs,

@@ -77,7 +77,7 @@ pub(crate) fn is_in_no_vdso(clock: ClockId) -> bool {
     clock.as_raw() < 0 || clocks.contains(&clock)
 }
 
-/// The number of tries. Three of them make 4 x 3 + 1 reads, each of which is at most one system
+/// The number of tries. Three tries make 4 x 3 + 1 reads, and each read makes at most one system
 /// call.
 const TRIES: usize = 3;
 
@@ -130,10 +130,10 @@ fn measure(
 ///
 /// Each time includes a read of the measuring clock, which usually goes through the vDSO as well.
 /// If a read through the vDSO takes 20 ns and a system call 200 ns, 40 ns are compared with 220 ns.
-/// At the limit, a read of 30 ns is two thirds of a system call of 45 ns, and 60 ns are compared
-/// with 75 ns, which is a quarter more. The cost of the measuring clock's own read is not
-/// subtracted. It need not be, because if both reads enter the kernel, both times are equally long
-/// with or without it.
+/// At the limit, a read takes 30 ns, two thirds of the 45 ns of a system call. Then 60 ns are
+/// compared with 75 ns, which is a quarter more. The cost of the measuring clock's own read is not
+/// subtracted. This is not necessary, because if both reads enter the kernel, both times are
+/// equally long with or without it.
 fn verdict(tries: &[Try; TRIES]) -> ReadCost {
     // An interrupt only adds time, so the shortest of all tries counts.
     let mut kernel = u64::MAX;

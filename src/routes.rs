@@ -26,8 +26,8 @@ use crate::elf::Image;
 pub enum Route {
     /// A function of the vDSO.
     ///
-    /// This does not prove that a read stays in user space. For a clock or a clock source that it
-    /// cannot read, the function makes the system call itself.
+    /// This does not prove that a read stays in user space. If the function cannot read a clock, or
+    /// the kernel's clock source, it makes the system call itself.
     #[non_exhaustive]
     Vdso {
         /// The symbol's name.
@@ -73,7 +73,7 @@ pub struct Routes {
 impl Routes {
     /// Returns the routes of a process whose kernel maps this image.
     ///
-    /// It is `None` if the crate calls libc in such a process: on an architecture without a table
+    /// Returns `None` if the crate calls libc in such a process: on an architecture without a table
     /// and on big-endian powerpc64. The addresses are the values of the symbols, of which a 32-bit
     /// program gets the lower 32 bits. In a program that is built for Android, the routes of a
     /// 32-bit image name only symbols with 32-bit times, because 32-bit programs on Android use no
@@ -133,7 +133,7 @@ impl Routes {
                     address,
                 }
             }
-            // Every table has a system call for each function.
+            // Every table has a system call for each function, so the 0 is never used.
             Err(reason) => Route::Syscall {
                 number: entry.syscalls.first().map_or(0, |call| call.number),
                 reason,

@@ -1,6 +1,6 @@
 //! The types of the architectures' tables.
 
-/// The differences between the architectures.
+/// The description of an architecture: the symbols of its vDSO and its system calls.
 #[derive(Debug)]
 pub struct Abi {
     /// The architecture, spelled as in `target_arch`.
@@ -11,13 +11,14 @@ pub struct Abi {
     pub class: u8,
     /// The version of its vDSO's symbols. The symbol in `kernel_entry` has its own.
     pub version: &'static str,
-    /// The entry for `time(2)`. If no symbol or system call has its shape, `clock_gettime` answers.
+    /// The entry for `time()`. If a vDSO has no time(2), its clock_gettime answers. None of the
+    /// system calls is time(2), because not every architecture has it.
     pub time: Entry,
     pub gettimeofday: Entry,
     pub clock_gettime: Entry,
     pub clock_getres: Entry,
     pub getcpu: Entry,
-    /// The name and the version of the symbol whose code enters the kernel, which only i386 has.
+    /// The name and the version of the symbol whose code enters the kernel. Only i386 has one.
     pub kernel_entry: Option<(&'static str, &'static str)>,
     /// The system calls that find and probe the image.
     pub discovery: Discovery,
@@ -127,12 +128,12 @@ pub(crate) const fn entry(candidates: &'static [Candidate], syscalls: &'static [
 /// times comes first, followed by those whose seconds overflow in January 2038.
 ///
 /// On Android, the 64-bit variants are left out. Android's seccomp filter kills a process for a
-/// system call that its libc does not make, and on 32-bit Android before 11 that is every 64-bit
-/// call (bionic, libc/seccomp). The 64-bit symbols make such a call as well, for a clock that they
-/// cannot read. We tried to keep the 64-bit variants there, after the others, so that times after
-/// January 2038 work. That took two passes over every list, in each of the five functions. So we
-/// left them out, and after January 2038 a program on Android gets `EOVERFLOW`. The cfg
-/// `vdso_time_android_order` selects the same tables in tests on Linux.
+/// system call that its libc does not make, and before Android 11 the 32-bit libc makes none of the
+/// 64-bit calls (bionic, libc/seccomp). The 64-bit symbols make such a call as well, for a clock
+/// that they cannot read. We tried to keep the 64-bit variants there, after the others, so that
+/// times after January 2038 work. That took two passes over every list, in each of the five
+/// functions. So we left them out, and after January 2038 a 32-bit program on Android gets
+/// `EOVERFLOW`. The cfg `vdso_time_android_order` selects the same tables in tests on Linux.
 pub(crate) const fn entry32(
     candidates: &'static [Candidate],
     syscalls: &'static [Syscall],

@@ -9,8 +9,8 @@ use libc::__errno_location as location;
 /// left in `errno`.
 pub(crate) fn preserved<T>(call: impl FnOnce() -> T) -> (T, i32) {
     // SAFETY: this thread has thread-local storage, which contains its `errno`. libc sets the
-    // storage up before it runs any code of the program, except an IFUNC resolver of a static
-    // program, in which docs/NO_LIBC.md excludes this call.
+    // storage up before it runs any code of the program. The exception is an IFUNC resolver of a
+    // static program, and docs/NO_LIBC.md forbids this call there.
     let errno = unsafe { location() };
     // SAFETY: this thread's `errno` lives as long as the thread.
     let before = unsafe { errno.read() };

@@ -25,8 +25,7 @@ macro_rules! time_of_a_clock {
             ///
             /// # Panics
             ///
-            /// If the time does not fit, as `from_clock_nanos` does. Every number fits in an
-            /// `Instant`.
+            /// If the time does not fit in a `SystemTime`. Every number fits in an `Instant`.
             #[inline]
             #[must_use]
             #[track_caller]
@@ -82,7 +81,7 @@ macro_rules! time_of_a_clock {
 
             /// Returns the time `duration` later, or the latest time that fits.
             ///
-            /// So a timeout of `Duration::MAX` is not a special case.
+            /// With it, a deadline that is `Duration::MAX` away is not a special case.
             #[inline]
             #[must_use]
             pub const fn saturating_add(&self, duration: Duration) -> Self {
@@ -114,7 +113,7 @@ macro_rules! time_of_a_clock {
         /// Requires the feature `std`.
         #[cfg(feature = "std")]
         impl<C: SameScale<$Scale>> From<$Time<C>> for std::time::$Time {
-            #[doc = concat!("Converts a time of a clock on the scale of `", $clock, "`, as if it were one of that clock.")]
+            #[doc = concat!("Converts a time of a clock on the scale of `", $clock, "`, as if it were a time of that clock.")]
             #[track_caller]
             fn from(time: $Time<C>) -> Self {
                 <$Time>::from(time).into()

@@ -18,12 +18,12 @@ use crate::sys::calls;
 #[cfg(vdso_time_clock)]
 use crate::types::ClockId;
 
-/// Defines clocks and, on targets that can read a clock, their reads.
+/// Defines clocks and, on targets that can read a clock, the functions that read them.
 ///
 /// Each clock is a struct. The arguments name the trait that its type implements, the trait that
-/// its value implements, the type of its times, and its id. The reads are defined beside the struct
-/// and not by another macro, because rustc prints their path and each macro on the way to them in
-/// the errors of a user's program.
+/// its value implements, the type of its times, and its id. The functions are defined beside the
+/// struct and not by another macro, because an error in a user's program shows their path and each
+/// macro around them.
 macro_rules! clocks {
     ($(
         $(#[$attribute:meta])*
@@ -80,7 +80,8 @@ macro_rules! clocks {
     )+};
 }
 
-// std has these clocks on every system.
+// These clocks exist on every system. Where std's clocks answer, the coarse ones are the same as
+// the others.
 clocks! {
     /// `CLOCK_MONOTONIC`: slewed by NTP, never set. It stops while the system is suspended.
     pub struct Monotonic: MonotonicClock, InstantSource, Instant = MONOTONIC;
@@ -125,8 +126,8 @@ clocks! {
 
     /// `CLOCK_PROCESS_CPUTIME_ID`: the CPU time that all threads of this process have used.
     ///
-    /// A read is a system call. In a forked child the clock begins at 0, so times from its parent
-    /// are in the child's future.
+    /// A read is a system call. In a forked child the clock begins at 0, so times that its parent
+    /// read are in the child's future.
     pub struct ProcessCpuTime: MonotonicClock, InstantSource, Instant = PROCESS_CPUTIME;
 
     /// `CLOCK_THREAD_CPUTIME_ID`: the CPU time that the calling thread has used.
@@ -157,7 +158,7 @@ clocks! {
 
     /// `CLOCK_TAI`: International Atomic Time, which counts leap seconds.
     ///
-    /// It equals `CLOCK_REALTIME` until NTP sets its offset. It can step.
+    /// It equals `CLOCK_REALTIME` until NTP sets the offset between the two. It can step.
     pub struct Tai: WallClock, SystemTimeSource, SystemTime = TAI;
 }
 

@@ -32,8 +32,8 @@ impl KernelTime {
         Timespec::from_nanos(self.0)
     }
 
-    // Sums of 128 bits would not need `nanos`, but with them `+` with a constant took 15
-    // instructions instead of 9.
+    // Without `nanos`, the sum could be computed in 128 bits. But then the addition of a constant
+    // took 15 instructions instead of 9.
 
     #[inline]
     pub(super) const fn checked_add(self, duration: Duration) -> Option<Self> {

@@ -159,8 +159,9 @@ const fn nanos(units: i64, nanos_per_unit: i64) -> i64 {
 impl<C: MonotonicClock> Instant<C> {
     /// Returns the duration since this time, or 0 if it is in the future.
     ///
-    /// The clock `C` is read, even if another [`InstantSource`](crate::InstantSource) returned this
-    /// time, such as a mock. For such a time, write `source.now() - start`.
+    /// This reads the clock `C`, even if the time came from another
+    /// [`InstantSource`](crate::InstantSource), such as a mock. For such a time, write
+    /// `source.now() - start`.
     ///
     /// # Panics
     ///
@@ -174,9 +175,10 @@ impl<C: MonotonicClock> Instant<C> {
 }
 
 impl<C> Instant<C> {
-    /// The clock's zero. The other argument of a method or operator determines the clock.
+    /// The clock's zero. The compiler infers the clock from the other argument of a method or
+    /// operator.
     ///
-    /// The zero of `CLOCK_MONOTONIC` is the system's boot, or another point in a time namespace.
+    /// The zero of `CLOCK_MONOTONIC` is the system's boot or, in a time namespace, another moment.
     /// Where std's clocks answer, it is the first read in the process.
     ///
     /// # Examples

@@ -82,7 +82,7 @@ use crate::errno::Errno;
 ///     }
 /// }
 ///
-/// /// The other one.
+/// /// The other clock of the running program.
 /// impl InstantSource<AppTime> for MonotonicCoarse {
 ///     fn try_now(&self) -> Result<Instant<AppTime>, Errno> {
 ///         Ok(Instant::from_clock_nanos(MonotonicCoarse::try_now()?.as_nanos()))
@@ -200,7 +200,7 @@ pub trait SystemTimeSource<S = Realtime> {
 // Each clock implements its trait for values separately. We tried one implementation for all of
 // them, `impl<C: MonotonicClock> InstantSource<C> for C`. With it, `Turn::now()` of a user's own
 // clock was ambiguous (E0034) as soon as both traits were imported, and an implementation for a
-// reference to a mock was a conflict (E0119).
+// reference to a mock conflicted with it (E0119).
 
 /// Implements the trait for a pointer to a source.
 macro_rules! pointers {

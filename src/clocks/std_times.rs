@@ -3,7 +3,8 @@
 //! std's `Instant` is a time of `CLOCK_MONOTONIC` as well (see "Underlying System calls" in its
 //! documentation), but it does not reveal its number. So the first conversion reads both clocks,
 //! one right after the other, and keeps the pair of times. Each conversion computes how far its
-//! argument is from one of the two times, and adds this to the other one.
+//! argument is from the time of the same clock in this pair, and adds the difference to the time of
+//! the other clock.
 
 use core::time::Duration;
 use std::sync::OnceLock;

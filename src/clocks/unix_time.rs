@@ -25,7 +25,8 @@ impl UnixTime {
         }
     }
 
-    /// Creates a time from a number of units, of which a second has `per_second`. It always fits.
+    /// Creates a time from a number of units, of which a second has `per_second`. Every number
+    /// fits.
     #[inline]
     pub(super) const fn from_units(units: i64, per_second: u32) -> Self {
         let seconds = units.div_euclid(per_second as i64);

@@ -154,8 +154,9 @@ impl SystemTime {
 impl<C: WallClock> SystemTime<C> {
     /// Returns the duration since this time.
     ///
-    /// The clock `C` is read, even if another [`SystemTimeSource`](crate::SystemTimeSource) gave
-    /// this time, such as a mock. For such a time, write `source.now().duration_since(start)`.
+    /// This reads the clock `C`, even if the time came from another
+    /// [`SystemTimeSource`](crate::SystemTimeSource), such as a mock. For such a time, write
+    /// `source.now().duration_since(start)`.
     ///
     /// # Errors
     ///
@@ -183,7 +184,8 @@ impl<C: WallClock> SystemTime<C> {
 }
 
 impl<C> SystemTime<C> {
-    /// The clock's zero. The other argument of a method or operator determines the clock.
+    /// The clock's zero. The compiler infers the clock from the other argument of a method or
+    /// operator.
     ///
     /// # Examples
     ///
@@ -331,8 +333,8 @@ impl core::error::Error for SystemTimeError {}
 ///
 /// The kernel's clocks of this kind are [`Realtime`], [`RealtimeCoarse`](crate::RealtimeCoarse)
 /// and, on Linux, `Tai`. They have the same methods without the trait, so import it only for
-/// generic code, and for a clock of your own; [`MonotonicClock`](crate::MonotonicClock) has an
-/// example whose time moves.
+/// generic code, and for a clock of your own. The documentation of
+/// [`MonotonicClock`](crate::MonotonicClock) has an example of a clock whose time a test moves.
 ///
 /// # Examples
 ///

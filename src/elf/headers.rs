@@ -7,8 +7,8 @@ use super::layout::{
     Bytes, D_TAG, DYN_SIZE, E_PHENTSIZE, E_PHNUM, E_PHOFF, EHDR_SIZE, P_OFFSET, P_TYPE, PHDR_SIZE,
 };
 
-/// The program headers must lie in the image's first page, even with the smallest pages. A first
-/// call tries a page of this size (`process::mapping`).
+/// The program headers must lie in the first 4 KiB of the image. This is the smallest page size,
+/// and a first call tries to parse the first page alone (`process::mapping`).
 const HEAD: usize = 4096;
 /// The maximum size of an image. The largest vDSO known has 0.1 MiB.
 const LARGEST: usize = 1 << 20;
@@ -27,8 +27,9 @@ const PT_DYNAMIC: usize = 2;
 /// address in memory    base           base + start     base + image_size()
 /// ```
 ///
-/// `start + size` is at most [`LARGEST`], so only addresses wrap. Offsets are added with
-/// `wrapping_add` as well, because the lint against overflow accepts no other addition.
+/// `start + size` is at most [`LARGEST`], so offsets never wrap; only addresses do. Offsets are
+/// added with `wrapping_add` nevertheless, because the lint against overflow accepts no other
+/// addition.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) start: usize,
@@ -40,8 +41,8 @@ impl Load {
     /// Returns whether an address lies in the segment.
     ///
     /// The subtraction wraps at 64 bits, so this is right for any `p_vaddr`: gVisor links its image
-    /// at 0xffffffffff700000, and QEMU relocates `p_vaddr` together with the addresses. The end of
-    /// a 32-bit image is not expected to wrap at 4 GiB, because no process can map such an image.
+    /// at 0xffffffffff700000, and QEMU relocates `p_vaddr` together with the addresses. A 32-bit
+    /// image whose end wraps at 4 GiB is not supported, because no process can map such an image.
     #[inline]
     pub(super) fn contains(self, address: u64) -> bool {
         address.wrapping_sub(self.vaddr) < self.size as u64
@@ -73,7 +74,7 @@ impl Load {
 /// The result of parsing the program headers.
 pub(super) struct ProgramHeaders {
     pub(super) load: Load,
-    /// The offsets of the dynamic section.
+    /// The offsets in the image where the dynamic section starts and ends.
     pub(super) dynamic: Range<usize>,
 }
 

@@ -21,7 +21,7 @@ const STT_NOTYPE: u8 = 0;
 const STT_FUNC: u8 = 2;
 
 // The bindings of symbols that other objects see, in the upper 4 bits of `st_info`. On x86_64, the
-// aliases without a prefix are weak.
+// aliases without the prefix `__vdso_` are weak.
 const STB_GLOBAL: u8 = 1;
 const STB_WEAK: u8 = 2;
 
@@ -71,7 +71,7 @@ impl<'a> Image<'a> {
     /// Returns the size of the image in bytes, at most 1 MiB. It reads only the first 4 KiB.
     ///
     /// The image ends with the loaded segment. If the program headers lie after that,
-    /// [`Image::parse`] needs them as well.
+    /// [`Image::parse`] reads them as well, and needs the bytes up to their end.
     ///
     /// # Errors
     ///
@@ -82,15 +82,15 @@ impl<'a> Image<'a> {
     }
 
     /// Parses an image that begins with these bytes, which need not be all of it. Fails if a table
-    /// could continue after them:
+    /// could continue after them. So:
     ///
     /// - The bytes must contain the whole dynamic section.
     /// - They must contain `DT_STRSZ` bytes of strings or, without `DT_STRSZ`, the whole image.
     /// - They must contain a hash table and as many symbols as it counts or, without a hash table,
     ///   the whole image.
-    /// - They must contain all definitions of versions, through which [`Versions::new`] goes.
+    /// - They must contain all definitions of versions: [`Versions::new`] reads every one.
     ///
-    /// So if it succeeds, it has found the symbols of the whole image.
+    /// If this function succeeds, it has found the symbols of the whole image.
     #[inline]
     pub(crate) fn parse_beginning(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let bytes = Bytes::of_image(bytes)?;
@@ -325,8 +325,8 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// Returns the symbol whose code contains an address. If it has a weak alias, returns the
-    /// global symbol.
+    /// Returns the symbol whose code contains an address. If a global symbol and its weak alias
+    /// contain it, returns the global symbol.
     pub(crate) fn symbol_at(&self, address: u64) -> Option<Symbol<'a>> {
         let address = self.code_address(address);
         let contains = |symbol: &Symbol<'_>| {
@@ -423,8 +423,8 @@ fn symbol_count(
         _ if known.raw.len() < load.image_size() => Err(ParseError::Truncated),
         Some(_) => Ok(room),
         None => {
-            // Both slices end with `known`, so the difference of their lengths is the distance
-            // between their starts.
+            // `symbols` and `strings` both end where `known` ends, so the difference of their
+            // lengths is the distance between their starts.
             let between = symbols.raw.len().saturating_sub(strings.raw.len());
             let before_strings = between.checked_div(size).unwrap_or(0);
             Ok(if between == 0 { room } else { before_strings })

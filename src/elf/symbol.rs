@@ -26,7 +26,7 @@ impl<'a> Symbol<'a> {
         self.version
     }
 
-    /// Returns `st_value`, an address as the image was linked.
+    /// Returns `st_value`, the symbol's address as linked.
     ///
     /// The loaded segment begins at [`Image::load_address`](super::Image::load_address), so the
     /// symbol is `value - load_address` bytes after the start of the segment (the subtraction
@@ -39,7 +39,7 @@ impl<'a> Symbol<'a> {
         self.value
     }
 
-    /// Returns `st_size`, the number of bytes of its code, or 0 if the image does not say.
+    /// Returns `st_size`, the number of bytes of its code, or 0 if the image does not state it.
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size

@@ -11,21 +11,22 @@ use {super::kernel, crate::arch::native};
 /// The tag of the entry, on every architecture (include/uapi/linux/auxvec.h).
 const AT_SYSINFO_EHDR: usize = 33;
 
-/// The address that the program set, or one of the two constants below, at neither of which a page
-/// begins.
+/// The address that the program set, or one of the two constants below. No vDSO begins at either of
+/// them, because neither is the start of a page.
 static ADDRESS: AtomicUsize = AtomicUsize::new(UNSET);
 /// The program has not set the address yet.
 const UNSET: usize = usize::MAX;
-/// The address was looked up before the program set it, so setting it has no effect.
+/// The address was looked up before the program set it, so the program can no longer set it.
 const LOOKED_UP: usize = usize::MAX - 1;
 
 /// The value of `AT_SYSINFO_EHDR`.
 #[derive(Clone, Copy)]
 pub(crate) struct VdsoAddress {
     pub(crate) address: usize,
-    /// Whether the address comes from getauxval. Tools such as valgrind, which unmap the vDSO, also
-    /// remove the entry that getauxval reads. The kernel's own copy still contains the address,
-    /// although nothing is mapped there. Neither shows that the program itself removed the vDSO.
+    /// Whether the address comes from getauxval. Such an address is the vDSO's, unless the program
+    /// itself removed the vDSO: tools such as valgrind, which unmap the vDSO, also remove the entry
+    /// that getauxval reads. The kernel's own copy of the vector still contains the address then,
+    /// although nothing is mapped there.
     pub(crate) is_trusted: bool,
 }
 
@@ -74,8 +75,9 @@ pub fn value(tag: usize) -> usize {
     value as usize
 }
 
-/// Asks the kernel: through prctl(2) since Linux 6.4, and otherwise through /proc, which a process
-/// that is not dumpable cannot read.
+/// Returns a value of the auxiliary vector, or 0 if the entry is missing. It asks the kernel:
+/// through prctl(2) since Linux 6.4, and otherwise through /proc, which a process that is not
+/// dumpable cannot read.
 #[cfg(not(any(feature = "libc", vdso_time_libc_fallback)))]
 #[inline(never)] // keeps the buffer out of the caller's stack frame
 #[must_use]

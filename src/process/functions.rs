@@ -32,12 +32,12 @@ pub enum VdsoFn {
     Timeval64(unsafe extern "C" fn(*mut Timeval, *mut c_void) -> i32),
     /// time. The pointer may be null. The result is the time in seconds.
     Time64(unsafe extern "C" fn(*mut i64) -> i64),
-    /// getcpu. The pointers are to the CPU's number, to the node's number, and one that is not
-    /// used. Each may be null.
+    /// getcpu. It writes the CPU's number to the first pointer and the node's number to the second,
+    /// and does not use the third. Each may be null.
     Getcpu(unsafe extern "C" fn(*mut u32, *mut u32, *mut c_void) -> i32),
 }
 
-/// For each call, the function of an image that answers it, as
+/// The functions of an image, by the call that each answers, as
 /// [`Vdso::functions`](super::vdso::Vdso::functions) returns them.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]

@@ -9,7 +9,7 @@ use crate::types::Cpu;
 ///
 /// `rt_sigprocmask` copies the signal set in before it rejects an unknown `how`. So `EINVAL` means
 /// that the bytes are readable, `EFAULT` means that they are not, and any other answer comes from a
-/// sandbox. The address is the start of a page. The call gets the next address instead, because
+/// sandbox. The call gets the address of the page's second byte instead of its first, because
 /// address 0 would mean that no signal set is passed.
 ///
 /// memcheck reports this call as an error if the vDSO was unmapped (docs/NO_LIBC.md). We tried

@@ -11,9 +11,9 @@ const PAGE: usize = 4096;
 /// page.
 ///
 /// The first page is tried alone, because the kernel's images have their headers and all tables
-/// there, and only code after it ([`Image::parse_beginning`]). A short-lived program makes its
-/// first call and few others, and each further page costs it a system call for the probe and a page
-/// fault for the read, together 1.3 to 2.2 us (docs/DESIGN.md).
+/// there, and only code after it ([`Image::parse_beginning`]). Each further page costs a system
+/// call for the probe and a page fault for the read, together 1.3 to 2.2 us (docs/DESIGN.md). A
+/// short-lived program makes few calls after its first, so it would pay this cost for little.
 ///
 /// We tried two other things here, which cost more than they saved. Reading one byte of each cache
 /// line of the tables in advance, so that the cache misses overlap, helped only if all caches had
@@ -26,21 +26,22 @@ const PAGE: usize = 4096;
 /// must not change during `'a`:
 ///
 /// - from `base` to the end of its page, if `probe` accepts this page;
-/// - if these begin an image, the first [`Image::extent`] bytes, if `probe` accepts their pages.
+/// - the first [`Image::extent`] bytes, if the first page begins an image and `probe` accepts the
+///   pages of these bytes.
 #[inline]
 pub(super) unsafe fn image<'a, E: From<ParseError>>(
     base: *const u8,
     probe: impl Fn(usize) -> Result<(), E>,
 ) -> Result<Image<'a>, E> {
-    // The kernel's address is the start of a page. If a wrong one is not, the slice still ends with
-    // the page that was probed.
+    // The kernel's address is the start of a page. If another address is not, the slice still ends
+    // with the page that was probed.
     let in_first_page = PAGE - base.addr() % PAGE;
     probe(base.addr() & !(PAGE - 1))?;
     // SAFETY: `probe` accepted the first page, and the slice ends with this page. So the caller
     // promises that these bytes can be a slice.
     let beginning = unsafe { slice::from_raw_parts(base, in_first_page) };
-    // An error may only mean that a table continues after this page. Otherwise `extent` or `parse`
-    // finds it again and returns it.
+    // This error may mean only that a table continues after this page, so it is not returned. If it
+    // means anything else, `extent` or `parse` finds it again and returns it.
     if let Ok(image) = Image::parse_beginning(beginning) {
         return Ok(image);
     }

@@ -23,15 +23,15 @@
 //! |---|---|---|
 //! | 1 | the entry is missing or 0 | `Absent` |
 //! | 2 | the kernel answers `EFAULT` | `Unmapped` |
-//! | 2 | a sandbox denies the check | `Unchecked`; none if the address is from getauxval |
+//! | 2 | a sandbox denies the check, and the address is not from getauxval | `Unchecked` |
 //! | 3 | the image is malformed | `Malformed` |
 //! | 3 | the image has another byte order, machine or class | `ForeignImage` |
 //! | 4 | a symbol is missing | `NoSymbol`, for this function only |
 //! | 4 | a symbol must not be called | its `Quirk`, for this function only |
 //!
-//! The function that was found can fail as well, in any call. `EINVAL` for a clock is final. After
-//! any other error, and if 32-bit seconds overflow, the caller makes the system calls of the table
-//! in their order (`sys::vdso::calls`).
+//! The function that was found can fail as well, in any call. If it returns `EINVAL` for a clock,
+//! this is final. After any other error, and if 32-bit seconds overflow, the caller makes the
+//! system calls of the table in their order (`sys::vdso::calls`).
 
 #![allow(unsafe_code, reason = "mappings and system calls")]
 

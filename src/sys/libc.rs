@@ -1,4 +1,4 @@
-//! The public functions over libc, which finds the vDSO itself, on Linux where
+//! The public functions on top of libc, which finds the vDSO itself. They are used on Linux where
 //! [`ARCH`](crate::ARCH) is `None`.
 
 #![allow(unsafe_code, reason = "libc is called")]
@@ -79,7 +79,7 @@ pub(crate) mod calls {
     }
 }
 
-/// The functions of `calls` that return errors. libc decides whether to make the system call.
+/// The functions of `calls` that return a `Result`. libc decides whether to make the system call.
 pub(crate) mod syscall {
     pub use super::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, try_time};
 }

@@ -1,10 +1,10 @@
-//! The public functions over std's clocks, on systems other than Linux (feature `std`).
+//! The public functions on top of std's clocks, on systems other than Linux (feature `std`).
 
 use crate::routes::{Route, Routes};
 
-/// The public functions, which are documented for Linux. Their errors differ from Linux: they
-/// return `EINVAL` for a clock that std does not have, and `ENOSYS` for the resolution and the CPU,
-/// which std cannot tell.
+/// The public functions, which are documented for Linux. Unlike on Linux, they return `EINVAL` for
+/// a clock that std does not have, and `ENOSYS` for the resolution and the CPU, which std does not
+/// report.
 #[allow(
     missing_docs,
     clippy::missing_errors_doc,

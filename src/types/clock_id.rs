@@ -28,8 +28,8 @@ macro_rules! clocks {
 clocks! {
     /// Wall-clock time since the Epoch. NTP slews it, and it can be set, so it can step.
     REALTIME = 0, "CLOCK_REALTIME";
-    /// Time since boot, or in a time namespace since another moment. NTP slews it. It is never set,
-    /// and does not count suspended time.
+    /// Time since boot or, in a time namespace, since another moment. NTP slews it. It is never
+    /// set, and does not count suspended time.
     MONOTONIC = 1, "CLOCK_MONOTONIC";
     /// CPU time used by all threads of this process. A read is a system call.
     PROCESS_CPUTIME = 2, "CLOCK_PROCESS_CPUTIME_ID";
@@ -120,7 +120,8 @@ impl ClockId {
         Self::dynamic(fd as u32, CLOCKFD)
     }
 
-    /// Returns the id of the clock with this number and kind, or the id that no kernel has.
+    /// Returns the id of the clock with this number and kind. If the number is too large, returns
+    /// an id that no kernel has.
     ///
     /// The id has 29 bits for the complement of the number. The complement of a number below 2^28
     /// has its highest bit set, so the id is negative. A larger number would be truncated, and

@@ -67,7 +67,7 @@ impl TryFrom<Timeval> for Timespec {
 impl TryFrom<Timeval> for Duration {
     type Error = Errno;
 
-    /// Converts a time that is not negative. The errors are those of the conversion of a
+    /// Converts a time that is not negative. The errors are the same as in the conversion of a
     /// [`Timespec`]: `EINVAL` if `tv_usec` is out of its range, and `EOVERFLOW` if the time is
     /// negative.
     #[inline]

@@ -2,9 +2,9 @@
 
 pub(crate) use crate::arch::table::aarch64::ABI;
 
-// The function is not inlined, because a system call may clear the SVE registers beyond the 128
-// bits that they share with the SIMD registers (Documentation/arch/arm64/sve.rst). A function call
-// may clear them as well, so the callers do not rely on them.
+// A system call may clear the SVE registers beyond the 128 bits that they share with the SIMD
+// registers (Documentation/arch/arm64/sve.rst). By the calling convention, any function may do so
+// as well. So this is a function and is not inlined: its callers then do not rely on these bits.
 system_call!(#[inline(never)] (number, args, result) {
     "svc 0",
     in("x8") number,

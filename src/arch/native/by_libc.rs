@@ -3,7 +3,8 @@
 
 use crate::arch::libc_errno;
 
-/// The numbers of these system calls where every call goes through libc.
+/// The numbers of the system calls that find and probe the image, where every call goes through
+/// libc.
 #[cfg(vdso_time_libc_fallback)]
 pub(crate) const DISCOVERY: &crate::arch::Discovery = &crate::arch::Discovery {
     prctl: libc::SYS_prctl as u32,
@@ -13,7 +14,7 @@ pub(crate) const DISCOVERY: &crate::arch::Discovery = &crate::arch::Discovery {
     rt_sigprocmask: libc::SYS_rt_sigprocmask as u32,
 };
 
-/// `O_CLOEXEC | O_NONBLOCK`. Some of these architectures have numbers of their own for them.
+/// `O_CLOEXEC | O_NONBLOCK`. Some of these architectures have their own values of these flags.
 #[cfg(vdso_time_libc_fallback)]
 pub(crate) const OPEN_FLAGS: usize = (libc::O_CLOEXEC | libc::O_NONBLOCK) as usize;
 

@@ -3,9 +3,10 @@
 //!
 //! On x86 and arm this is the function `vdso_time_enter` in assembly. A program may link several
 //! copies of this crate. So the symbol is weak, and the assembly defines it only once if LTO joins
-//! several copies. A version of this crate that changes the arguments must also change the name.
-//! The symbol is hidden. So the Rust function that calls it is never inlined, because the caller of
-//! that function may be in another shared object, in which the symbol would be undefined.
+//! several copies. All copies then share one definition, so a version of this crate that changes
+//! the arguments must also change the name. The symbol is also hidden. So the Rust function that
+//! calls it is never inlined: its caller may be in another shared object, in which the symbol would
+//! be undefined.
 
 use crate::errno::Errno;
 

@@ -2,9 +2,9 @@
 
 pub(crate) use crate::arch::table::riscv64::ABI;
 
-// The function is not inlined, because a system call clears the vector registers
-// (Documentation/arch/riscv/vector.rst). A function call may clear them as well, so the callers do
-// not rely on them.
+// A system call clears the vector registers (Documentation/arch/riscv/vector.rst). By the calling
+// convention, any function may do so as well. So this is a function and is not inlined: its callers
+// then do not rely on these registers.
 system_call!(#[inline(never)] (number, args, result) {
     "ecall",
     in("a7") number,

@@ -47,7 +47,7 @@ const GETRES: &[Candidate] = &[
     timer("__vdso_clock_getres", Timespec32),
 ];
 
-/// Creates the candidate for a symbol whose function needs the timer, so that the kernel may blank
+/// Creates the candidate for a symbol whose function reads the timer. The kernel may have blanked
 /// its name.
 const fn timer(name: &'static str, shape: Shape) -> Candidate {
     symbol(name, shape).unless(Quirk::BlankedNames)

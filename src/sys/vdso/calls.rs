@@ -11,8 +11,8 @@ use crate::types::{ClockId, Cpu, Timespec, Timeval};
 /// to 10 ms after the seconds of `CLOCK_REALTIME`.
 ///
 /// The result is -1 if the vDSO and every system call fail. This is the contract of time(2), and
-/// with it the vDSO's answer can be returned without a test. Where -1 would be mistaken for a time,
-/// such as in an expiry date, use [`try_time`], which returns the error.
+/// because of it the vDSO's answer can be returned without a test. Where -1 would be mistaken for a
+/// time, such as in an expiry date, use [`try_time`], which returns the error.
 #[inline]
 #[must_use]
 pub fn time() -> i64 {
@@ -79,9 +79,9 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
 
 /// Returns the resolution of a clock, as clock_getres(2) does.
 ///
-/// The resolution is 1 ns. For a coarse clock, and in a kernel without high-resolution timers, it
-/// is the length of a timer tick (1 to 10 ms). It is neither the cost of a read nor the accuracy of
-/// the clock.
+/// The resolution is 1 ns, except for a coarse clock and in a kernel without high-resolution
+/// timers. There it is the length of a timer tick (1 to 10 ms). It is neither the cost of a read
+/// nor the accuracy of the clock.
 ///
 /// Since Linux 6.17, the vDSO answers 1 ns for an auxiliary clock ([`ClockId::aux`]), even if the
 /// clock does not exist. In that case [`syscall::clock_getres`](crate::syscall::clock_getres)

@@ -1,7 +1,7 @@
 //! Calls the vDSO, and makes a system call where the vDSO cannot answer.
 //!
-//! Each function in `calls` calls the function in its slot. At the first call of any of them, this
-//! is the resolver: `resolve` finds the vDSO
+//! Each function in `calls` calls the function in its slot. Before the first call of any of them,
+//! every slot holds a resolver. The resolver (in `resolve`) finds the vDSO
 //! ([`Vdso::locate`](crate::process::vdso::Vdso::locate)), decides which symbol answers each
 //! function ([`decide`](crate::choice::decide)), and fills every slot. Later calls find the vDSO's
 //! function in the slot.

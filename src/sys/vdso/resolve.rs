@@ -1,8 +1,8 @@
 //! The slots, and the pass over the image that fills all of them.
 //!
-//! The slots here have the 64-bit signature, on every kernel. Each function is resolved separately,
-//! so a missing symbol does not disable another function. A slot keeps its function, whatever that
-//! function returns later.
+//! On every kernel, the slots here hold functions with 64-bit signatures. Each function is resolved
+//! separately, so a missing symbol does not disable another function. A slot keeps its function
+//! even if that function fails later.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -42,8 +42,8 @@ pub(super) static CLOCK_GETRES: Slot<ClockFn> = Slot::new(
 );
 pub(super) static GETCPU: Slot<GetcpuFn> = Slot::new(resolve_getcpu, no_getcpu, no_getcpu);
 
-/// Returns the adapter if one of the candidates has another signature. Otherwise returns the
-/// fallback, so that the program does not contain an adapter that it does not need.
+/// Returns the adapter if the signature of a candidate differs from the slot's. Otherwise returns
+/// the fallback, so that the program does not contain an adapter that it does not need.
 const fn adapter<F: FnPtr>(entry: &Entry, adapter: F, fallback: F) -> F {
     if entry.has_only(F::SHAPE) {
         fallback
@@ -89,11 +89,11 @@ static HAS_VERSIONS: AtomicBool = AtomicBool::new(false);
 
 /// Finds the vDSO and its functions, as the first call of any function does.
 ///
-/// Call it before any thread enters a sandbox that denies a system call of the first call, or kills
-/// the process for it: `rt_sigprocmask` or, without the feature `libc`, `prctl`, `openat`, `read`
-/// or `close`. The first call finds the functions for all threads and for the life of the process.
-/// So if a sandbox hides the vDSO from it, every thread makes system calls from then on, and a
-/// later `warm_up` changes nothing.
+/// Call it before any thread enters a sandbox that denies one of the system calls that a first call
+/// makes, or kills the process for it: `rt_sigprocmask` or, without the feature `libc`, `prctl`,
+/// `openat`, `read` or `close`. The first call finds the functions for all threads and for the life
+/// of the process. So if a sandbox hides the vDSO from it, every thread makes system calls from
+/// then on, and a later `warm_up` changes nothing.
 pub fn warm_up() {
     // `TIME` is filled last.
     if !TIME.is_filled() {
@@ -158,9 +158,9 @@ fn find_symbols() -> [Result<Code, FallbackReason>; 5] {
     HAS_VERSIONS.store(image.has_versions(), Ordering::Relaxed);
     decide(&ABI, image, base).map(|outcome| {
         // SAFETY: `can_call` found that the image is for this architecture, and `decide` found the
-        // symbol in it. The image stays mapped (`Vdso::locate`). The table cites the files of the
-        // kernel, from which it states that a symbol with this name and version has this shape,
-        // accepts null and writes only through its arguments.
+        // symbol in it. The image stays mapped (`Vdso::locate`). According to the kernel's files,
+        // which the table cites, a symbol with this name and version has this shape, accepts null
+        // and writes only through its arguments.
         outcome.map(|choice| unsafe { Code::new(choice) })
     })
 }

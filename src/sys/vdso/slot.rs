@@ -67,8 +67,8 @@ signatures! {
 /// The function pointer of a call. It is one of four, and [`Slot::outcome`] recognizes by the
 /// address which one:
 ///
-/// ```text
-/// resolver -> the vDSO's function, the adapter or the fallback
+/// The function pointer of a call. It points to one of four functions, and [`Slot::outcome`]
+/// compares addresses to find out which:
 /// fallback -> the vDSO's function or the adapter
 /// ```
 ///
@@ -133,7 +133,8 @@ impl<F: FnPtr> Slot<F> {
     }
 
     /// Stores the function that was found, or the adapter for it. If none was found, stores the
-    /// reason, and replaces the resolver with the fallback.
+    /// reason unless there is one already, and stores the fallback if the slot still holds the
+    /// resolver.
     pub(crate) fn fill(&self, found: Result<Code, FallbackReason>) {
         match found {
             Ok(Code(Choice { candidate, address })) => {

@@ -57,7 +57,7 @@ pub fn getcpu() -> Result<Cpu, Errno> {
     kernel::getcpu(NUMBER)
 }
 
-/// What `EINVAL` means.
+/// What `EINVAL` from a system call means.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Einval {
     /// The caller chose the clock, and the kernel does not have it.

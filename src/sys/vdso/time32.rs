@@ -1,5 +1,5 @@
-//! Adapters that give the 32-bit functions of a 32-bit vDSO the signature of the 64-bit ones. Their
-//! seconds overflow in January 2038.
+//! Adapters that give the 32-bit functions of a 32-bit vDSO the signature of the 64-bit ones. The
+//! seconds of the 32-bit functions overflow in January 2038.
 
 use super::slot::{ClockFn32, Slot};
 use crate::errno::Errno;
