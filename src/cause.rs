@@ -205,8 +205,8 @@ impl Facts<'_> {
             ReadCost::Unknown => return Cause::CannotTell,
             ReadCost::SystemCall => {}
         }
-        // The vDSO reads `CLOCK_MONOTONIC` in user space, so it can read the clock source. The
-        // reason must be that it does not read this clock.
+        // The vDSO reads `CLOCK_MONOTONIC` in user space, so it can read the clock source. This
+        // read is slow for another reason: the vDSO does not read this clock.
         if self.monotonic_cost == ReadCost::FunctionCall {
             return Cause::ClockNotServed;
         }

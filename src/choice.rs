@@ -52,7 +52,8 @@ pub(crate) fn decide(abi: &'static Abi, image: &Image<'_>, base: usize) -> [Outc
 fn choose(entry: &'static Entry, version: &str, image: &Image<'_>, base: usize) -> Outcome {
     let mut reason = FallbackReason::NoSymbol;
     for candidate in entry.candidates {
-        // A blank name may be the name of this symbol, so the symbol is not looked up.
+        // An image with a blank name may have other functions that need the missing timer (see
+        // `FallbackReason::BlankedNames`).
         if candidate.unless == Some(Quirk::BlankedNames) && image.has_blanked_names() {
             reason = FallbackReason::BlankedNames;
             continue;

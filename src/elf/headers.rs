@@ -79,8 +79,8 @@ pub(super) struct ProgramHeaders {
 }
 
 impl ProgramHeaders {
-    /// Finds `PT_DYNAMIC`, and the `PT_LOAD` that contains it, whichever comes first. Reads only
-    /// the first page.
+    /// Finds `PT_DYNAMIC` and the `PT_LOAD` that contains it. Either of them may come first. Reads
+    /// only the first page.
     #[inline]
     pub(super) fn read(bytes: Bytes<'_>) -> Result<Self, ParseError> {
         let headers = program_headers(bytes).ok_or(ParseError::ProgramHeaders)?;

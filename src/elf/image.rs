@@ -239,7 +239,7 @@ impl<'a> Image<'a> {
         is_code && is_visible && is_defined && self.load.contains(entry.addr(ST_VALUE))
     }
 
-    /// Returns the symbol of an entry if it can be called and has a name.
+    /// Returns the symbol of an entry, if it can be called and its name is not too long.
     fn symbol_of(&self, index: usize, entry: Bytes<'a>) -> Option<Symbol<'a>> {
         if !self.is_callable(entry) {
             return None;
@@ -325,8 +325,8 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// Returns the symbol whose code contains an address. If a global symbol and its weak alias
-    /// contain it, returns the global symbol.
+    /// Returns the symbol whose code contains an address. If this is the code of a global symbol
+    /// and its weak alias, returns the global symbol.
     pub(crate) fn symbol_at(&self, address: u64) -> Option<Symbol<'a>> {
         let address = self.code_address(address);
         let contains = |symbol: &Symbol<'_>| {

@@ -63,10 +63,10 @@ pub(super) const fn at(offset: u8) -> Field {
 /// A read outside of the bytes returns 0. That is safe, because in every structure of an image 0
 /// means "none": `PT_NULL`, `DT_NULL`, a local symbol, a missing table, an empty one.
 ///
-/// The class is determined at run time, but the byte order is a constant, the byte order of this
-/// process. The reason is that a kernel maps only images of its own byte order, but a 64-bit kernel
-/// maps images of both classes, and a 64-bit `vdso-doctor --pid` reads the images of 32-bit
-/// processes. We measured what two other designs would save in a first call:
+/// The class is determined at run time, because a 64-bit kernel maps images of both classes, and a
+/// 64-bit `vdso-doctor --pid` reads the images of 32-bit processes. The byte order is a constant,
+/// because a kernel maps only images of its own byte order. We measured what two other designs
+/// would save in a first call:
 ///
 /// - A parser that supports only the process's own class would save 0.1 us and 1.6 KB of code, but
 ///   the doctor could then not read 32-bit processes.

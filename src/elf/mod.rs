@@ -26,8 +26,8 @@
 //! call costs a page fault. With these calls, a first call in a child took 1.64 times as long as
 //! rustix's; without them, it took 1.19 times as long.
 //!
-//! No panic remains in the optimised code (tests/codegen/no_panic.rs), because a first call can
-//! come from a C program or from a signal handler, where a panic ends the process.
+//! The optimised code must not contain a panic (tests/codegen/no_panic.rs checks this), because a
+//! first call can come from a C program or from a signal handler, where a panic ends the process.
 
 #![forbid(unsafe_code)]
 // The parser must not panic or overflow, whatever the bytes are.

@@ -61,8 +61,8 @@ pub(crate) fn vdso_address() -> Option<VdsoAddress> {
 /// Returns a value of the auxiliary vector, or 0 if the entry is missing. `errno` does not change.
 ///
 /// libc's function sets `errno` if the entry is missing, as under valgrind, and the previous value
-/// would be lost. So this function reads `errno` before the call, and restores it. That needs
-/// thread-local storage; docs/NO_LIBC.md names the programs that have none at that moment.
+/// would be lost. So this function reads `errno` before the call, and restores it. To read it, the
+/// program needs thread-local storage; docs/NO_LIBC.md names the programs that might have none yet.
 #[cfg(any(feature = "libc", vdso_time_libc_fallback))]
 #[must_use]
 pub fn value(tag: usize) -> usize {

@@ -16,8 +16,8 @@
 //!
 //! Then `sys::vdso` stores the addresses in its slots, from which later calls take them.
 //!
-//! Each step can fail. If it does, the functions that depend on it make system calls for the life
-//! of the process. The first call does not return an error because of such a failure.
+//! Each step can fail. If a step fails, the functions that depend on it make system calls for the
+//! life of the process. The first call does not return an error because of such a failure.
 //!
 //! | step | failure | reason |
 //! |---|---|---|

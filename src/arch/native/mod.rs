@@ -109,7 +109,8 @@ pub(crate) const SIGSET_SIZE: usize = if cfg!(any(
 
 #[cfg(all(target_arch = "x86", not(vdso_time_libc_fallback)))]
 pub(crate) use imp::set_kernel_entry;
-/// Does nothing, because only the vDSO of `x86` has such a function. So any address is sound.
+/// Does nothing, because only the vDSO of `x86` has a function that enters the kernel. The address
+/// is not used, so any address is sound.
 #[cfg(not(all(target_arch = "x86", not(vdso_time_libc_fallback))))]
 pub(crate) unsafe fn set_kernel_entry(_address: usize) {}
 

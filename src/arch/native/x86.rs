@@ -1,5 +1,5 @@
-//! The system call of `x86` (i386): through the vDSO's `__kernel_vsyscall`, or with `int 0x80`
-//! until the vDSO has been found.
+//! The system call of `x86` (i386). It goes through the vDSO's `__kernel_vsyscall`. Until the vDSO
+//! has been found, it is made with `int 0x80`.
 //!
 //! Every x86 kernel accepts `int 0x80`, but in a virtual machine it costs 3 to 30 times as much.
 //! The vDSO's function (arch/x86/entry/vdso/vdso32/system_call.S) uses the fastest of `sysenter`,

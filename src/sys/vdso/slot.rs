@@ -11,7 +11,8 @@
 //!
 //! # Memory ordering
 //!
-//! A call loads `Relaxed`, because every address that a slot ever held can be called at any time:
+//! A call loads the address with `Relaxed`, because every address that a slot ever held can be
+//! called at any time:
 //!
 //! - The resolver resolves again.
 //! - The kernel mapped the vDSO before the first instruction of the process, and it never changes.
