@@ -51,7 +51,7 @@
 /// ```compile_fail,E0277
 /// let mixed: vdso_time::Instant = vdso_time::Boottime::now().into();
 /// ```
-// `Monotonic` must never implement `SameScale<Monotonic>`: `From<Instant<C>>` and core's `From<T>
-// for T` would then be two conversions from `Instant` to `Instant`.
+// `Monotonic` must never implement `SameScale<Monotonic>`: `From<Instant<C>>` and core's
+// `From<T> for T` would then be two conversions from `Instant` to `Instant`.
 #[diagnostic::on_unimplemented(message = "the times of `{Self}` are not on the scale of `{S}`")]
 pub trait SameScale<S> {}

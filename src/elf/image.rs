@@ -326,7 +326,7 @@ impl<'a> Image<'a> {
     }
 
     /// Returns the symbol whose code contains an address. If this is the code of a global symbol
-    /// and its weak alias, returns the global symbol.
+    /// and of its weak alias, returns the global symbol.
     pub(crate) fn symbol_at(&self, address: u64) -> Option<Symbol<'a>> {
         let address = self.code_address(address);
         let contains = |symbol: &Symbol<'_>| {

@@ -37,7 +37,7 @@ pub enum VdsoFn {
     Getcpu(unsafe extern "C" fn(*mut u32, *mut u32, *mut c_void) -> i32),
 }
 
-/// The functions of an image, by the call that each answers, as
+/// The functions of an image: for each call, the function that answers it.
 /// [`Vdso::functions`](super::vdso::Vdso::functions) returns them.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]

@@ -160,8 +160,8 @@ impl<'a> Vdso<'a> {
 
     /// Returns the symbol whose code contains a program counter, for profilers and unwinders.
     ///
-    /// If the program counter is in the code of a global symbol and its weak alias, returns the
-    /// global symbol.
+    /// If the program counter is in the code of a global symbol and of its weak alias, returns
+    /// the global symbol.
     #[must_use]
     pub fn symbol_at(&self, pc: usize) -> Option<Symbol<'a>> {
         let offset = pc.wrapping_sub(self.base().addr());

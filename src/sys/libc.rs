@@ -62,7 +62,7 @@ pub(crate) mod calls {
         reason = "a `long` has 32 bits on some of these targets"
     )]
     fn read(call: impl FnOnce(*mut libc::timespec) -> libc::c_int) -> Result<Timespec, Errno> {
-        // SAFETY: the fields are numbers, and in musl padding where `time_t` has 64 bits, so all of
+        // SAFETY: the fields are numbers and, in musl where `time_t` has 64 bits, padding. All of
         // them can be 0.
         let mut time: libc::timespec = unsafe { core::mem::zeroed() };
         if let (-1, error) = libc_errno::preserved(|| call(&raw mut time)) {

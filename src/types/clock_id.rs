@@ -8,8 +8,8 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 /// The number of a clock: `clockid_t` of clock_gettime(2).
 ///
 /// Every number is allowed. The kernel answers `EINVAL` if it does not know the clock. The
-/// constants are from include/uapi/linux/time.h. [`from_raw`](Self::from_raw) converts libc's:
-/// `ClockId::from_raw(libc::CLOCK_MONOTONIC)`.
+/// constants are from include/uapi/linux/time.h. [`from_raw`](Self::from_raw) converts libc's
+/// constants: `ClockId::from_raw(libc::CLOCK_MONOTONIC)`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct ClockId(i32);

@@ -1,5 +1,5 @@
-//! criterion: a benchmark that is timed with the CPU's counter. As an example it only runs the
-//! routine once; under `cargo bench` it would measure.
+//! criterion: a benchmark that is timed with the CPU's counter. `cargo run --example` runs the
+//! routine only once; `cargo bench` would measure it.
 
 use std::hint::black_box;
 

@@ -3,8 +3,8 @@
 //!
 //! Every x86 kernel accepts `int 0x80`, but in a virtual machine it costs 3 to 30 times as much.
 //! The vDSO's function (arch/x86/entry/vdso/vdso32/system_call.S) uses the fastest of `sysenter`,
-//! `syscall` and `int 0x80` that the CPU has. It takes its arguments in the same registers as `int
-//! 0x80`, and changes only eax.
+//! `syscall` and `int 0x80` that the CPU has. It takes its arguments in the same registers as
+//! `int 0x80`, and changes only eax.
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};

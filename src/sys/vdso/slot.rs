@@ -15,7 +15,8 @@
 //! called at any time:
 //!
 //! - The resolver resolves again.
-//! - The kernel mapped the vDSO before the first instruction of the process, and it never changes.
+//! - The kernel mapped the vDSO before the first instruction of the process, and the vDSO's code
+//!   never changes.
 //! - A function of this crate may call another slot and find what that slot started with: a
 //!   resolver, which resolves again, or a function that answers `ENOSYS`, after which the caller
 //!   asks the kernel.
@@ -65,11 +66,11 @@ signatures! {
     GetcpuFn: Getcpu = fn(&mut u32, &mut u32, Option<&mut ()>) -> i32;
 }
 
-/// The function pointer of a call. It is one of four, and [`Slot::outcome`] recognizes by the
-/// address which one:
-///
 /// The function pointer of a call. It points to one of four functions, and [`Slot::outcome`]
 /// compares addresses to find out which:
+///
+/// ```text
+/// resolver -> the vDSO's function, the adapter or the fallback
 /// fallback -> the vDSO's function or the adapter
 /// ```
 ///

@@ -1,4 +1,4 @@
-//! The kernel's answers, without the vDSO.
+//! The public functions as system calls, without the vDSO.
 //!
 //! A function may have several system calls (see [`Entry`]), which are tried in order. No
 //! failure is remembered, because it may be due to the thread's sandbox.
