@@ -1,4 +1,4 @@
-//! Symbol versions: `DT_VERSYM` gives each symbol the index of a definition in `DT_VERDEF`.
+//! Symbol versions: `DT_VERSYM` has, for each symbol, the index of a definition in `DT_VERDEF`.
 
 use super::error::ParseError;
 use super::layout::{Bytes, VD_AUX, VD_FLAGS, VD_NDX, VD_NEXT, VDA_NAME, VERDEF_SIZE, at};

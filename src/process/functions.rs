@@ -42,9 +42,9 @@ pub enum VdsoFn {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Functions {
-    /// time, or clock_gettime, which gives the same seconds for [`ClockId::REALTIME_COARSE`].
+    /// time, or clock_gettime, which returns the same seconds for [`ClockId::REALTIME_COARSE`].
     pub time: Option<VdsoFn>,
-    /// gettimeofday, or clock_gettime, which gives the same time for [`ClockId::REALTIME`].
+    /// gettimeofday, or clock_gettime, which returns the same time for [`ClockId::REALTIME`].
     pub gettimeofday: Option<VdsoFn>,
     /// clock_gettime.
     pub clock_gettime: Option<VdsoFn>,

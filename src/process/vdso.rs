@@ -37,9 +37,10 @@ impl Vdso<'static> {
     /// Each call checks and parses the image again; only the clock functions keep what they found.
     ///
     /// The function is safe because only unsafe code can remove the vDSO (`munmap`, `mremap`). Such
-    /// code must remove all of it, before the first use of this crate, and not in a process whose
-    /// sandbox denies `rt_sigprocmask`, because the address from getauxval(3) is used unchecked
-    /// there. If it maps other memory at the same address, that memory must not change later.
+    /// code must remove all of the vDSO, and must do so before the first use of this crate. In a
+    /// process whose sandbox denies `rt_sigprocmask` it must not remove the vDSO at all, because
+    /// the address from getauxval(3) is then used unchecked. If it maps other memory at the same
+    /// address, that memory must not change later.
     ///
     /// # Errors
     ///
