@@ -6,7 +6,7 @@ use core::time::Duration;
 use crate::errno::Errno;
 use crate::types::Timespec;
 
-/// The same fields as std's type has on Linux.
+/// A wall-clock time, in the same fields as std's type has on Linux.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct UnixTime {
     pub(super) seconds: i64,

@@ -221,7 +221,7 @@ impl<C> SystemTime<C> {
 
     /// Returns the whole milliseconds since the clock's zero, rounded down.
     ///
-    /// The number saturates 292 million years before and after the zero.
+    /// The number saturates if the time is more than 292 million years before or after the zero.
     #[inline]
     #[must_use]
     pub const fn as_millis(self) -> i64 {
@@ -230,7 +230,7 @@ impl<C> SystemTime<C> {
 
     /// Returns the whole microseconds since the clock's zero, rounded down.
     ///
-    /// The number saturates 292,000 years before and after the zero.
+    /// The number saturates if the time is more than 292,000 years before or after the zero.
     #[inline]
     #[must_use]
     pub const fn as_micros(self) -> i64 {

@@ -120,7 +120,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Returns `raw`, which are other bytes of the same image, with the class of the image.
+    /// Returns a view of `raw`, another part of the same image.
     #[inline]
     pub(super) fn with(self, raw: &'a [u8]) -> Self {
         Self { raw, ..self }
@@ -203,8 +203,8 @@ impl<'a> Bytes<'a> {
     pub(super) fn addrs<const N: usize>(self, first: Field) -> [u64; N] {
         let start = self.of(first);
         let mut addrs = [0; N];
-        // We tried `chunks_exact` in a `zip` instead. It divides, and with Rust 1.85 the panic for
-        // a division by 0 stays in the program.
+        // We tried `chunks_exact` in a `zip` instead. It divides, and with Rust 1.85 the compiler
+        // does not remove the panic for a division by 0.
         if self.is_64_bit {
             let end = start.wrapping_add(size_of::<[u64; N]>());
             let mut rest = self.raw.get(start..end).unwrap_or(&[]);

@@ -4,8 +4,8 @@
 //! first call: the first use of a clock function in a process. [`Image::parse`] is for whole
 //! images, such as files. The documentation of `process` follows one first call from end to end.
 //!
-//! It reads images of any machine and class, but only of this process's byte order. It trusts no
-//! byte and has no unsafe code. It reads what a loader reads: the program headers, `DT_SYMTAB`,
+//! The parser reads images of any machine and class, but only of this process's byte order. It
+//! trusts no byte and has no unsafe code. It reads what a loader reads: the program headers, `DT_SYMTAB`,
 //! `DT_STRTAB` and, if present, the hash and version tables. It does not read section headers,
 //! because they need not be in memory.
 //!
