@@ -5,9 +5,9 @@
 //! images, such as files. The documentation of `process` follows one first call from end to end.
 //!
 //! The parser reads images of any machine and class, but only of this process's byte order. It
-//! trusts no byte and has no unsafe code. It reads what a loader reads: the program headers, `DT_SYMTAB`,
-//! `DT_STRTAB` and, if present, the hash and version tables. It does not read section headers,
-//! because they need not be in memory.
+//! trusts no byte and has no unsafe code. It reads what a loader reads: the program headers,
+//! `DT_SYMTAB`, `DT_STRTAB` and, if present, the hash and version tables. It does not read section
+//! headers, because they need not be in memory.
 //!
 //! The work is bounded for any bytes: an image has at most 1 MiB and 16 version definitions, at
 //! most 1,024 bytes of a name are read, and each function makes one pass over the image.
