@@ -32,7 +32,7 @@ unsafe fn symbol(vdso: &Vdso<'_>, name: *const c_char, version: *const c_char) -
     };
     // SAFETY: the caller passes null or a string.
     let required = unsafe { string(version) };
-    // The version is not UTF-8, so no symbol has it.
+    // If the version is not UTF-8, no symbol can have it.
     if required.is_none() && !version.is_null() {
         return ptr::null_mut();
     }

@@ -59,7 +59,7 @@ fn prefix() -> PathBuf {
 fn run(words: &[impl AsRef<OsStr>]) -> String {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).current_dir(PACKAGE);
-    // The flags are for this test program, and not for the libraries.
+    // The flags in these variables are for this test program, and not for the libraries.
     command
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS");
@@ -101,7 +101,7 @@ fn run_program(words: &[&str]) -> String {
     output
 }
 
-/// Returns the path of a file of the installation, which is made once.
+/// Returns the path of a file in the installation. The first call installs the libraries.
 fn installed(file: &str) -> String {
     static PREFIX: LazyLock<PathBuf> = LazyLock::new(|| {
         let _ = fs::remove_dir_all(prefix());
@@ -123,7 +123,7 @@ fn installed(file: &str) -> String {
     PREFIX.join(file).display().to_string()
 }
 
-/// Returns the words that compile a program with the headers and the static library.
+/// Returns the compiler's arguments for a program that uses the headers and the static library.
 fn static_library() -> String {
     let headers = installed("include");
     let library = installed("lib/libvdso_time.a");
@@ -151,7 +151,7 @@ fn can_build() -> bool {
     is_target
 }
 
-/// Returns whether this is the compiler's own machine. If not, prints that.
+/// Returns whether the compiler compiles for this machine. If not, records the test as not run.
 fn is_native() -> bool {
     let is_native = foreign("LINKER").is_none();
     if !is_native {
@@ -223,8 +223,8 @@ fn c_programs_get_the_times_of_libc() {
     }
 }
 
-/// Runs a program with the example for LD_PRELOAD, once as it is and once without order between
-/// threads.
+/// Runs a program with the example for LD_PRELOAD, once built as it is, and once with reads that
+/// are not ordered between threads.
 #[test]
 fn a_library_for_ld_preload_reads_the_clocks_from_the_counter() {
     if !can_build() || !is_native() {
@@ -280,7 +280,7 @@ fn an_ifunc_resolver_of_a_static_program_reads_the_clock() {
     );
 }
 
-/// Returns the block of C code of a page that has this word.
+/// Returns the first block of C code in `page` that contains `word`.
 fn block_of_c<'a>(page: &'a str, word: &str) -> &'a str {
     let blocks = page.split("```c\n").skip(1);
     let mut codes = blocks.map(|block| block.split("```").next().unwrap_or_default());
@@ -434,7 +434,7 @@ fn cplusplus_programs_get_the_times_of_std_chrono() {
     let twice = "#include <vdso_time.hpp>\n#include <vdso_time.hpp>\n";
     fs::write(&header, twice).unwrap();
     for compiler in ["g++", "clang++", "clang++ -stdlib=libc++"] {
-        // clang++ can be there without libc++.
+        // clang++ can be installed without libc++.
         let command = format!("{compiler} {empty} -o {empty}.out");
         let words = split(&command);
         if !has_tool(words[0], &words[1..]) {

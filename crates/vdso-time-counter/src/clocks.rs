@@ -11,8 +11,11 @@ use super::global::CLOCK;
 use super::machine::arch::{Counter as _, CpuCounter};
 use super::machine::{Native, kernel_nanos};
 
-/// Defines a clock: a struct, its reads, the trait of its type and of its value, the type of its
-/// times, and the kernel's clock on whose scale they are.
+/// Defines a clock: the struct `$Clock` and the functions that read it.
+///
+/// The type implements `$Trait` and its value implements `$Source`. Its times are of the type
+/// `$Time`, on the scale of the kernel's clock `$Scale`. `$fast` is a fast read. `$answer` returns
+/// its time, or makes a slow read if it has none.
 macro_rules! clock {
     (
         $(#[$doc:meta])+
@@ -94,12 +97,12 @@ clock! {
 clock! {
     /// `CLOCK_REALTIME`, read from the counter after all earlier instructions.
     ///
-    /// It is the monotonic clock of this crate plus an offset, which is measured once. The offset
-    /// is right to a fraction of the time that a read of the kernel's clocks takes: to about 5 ns
-    /// if a read takes 25 ns. So the clock goes back only if `CLOCK_REALTIME` does, except as
-    /// [Order](super#order) says. If `CLOCK_REALTIME` is set, or a leap second sets it back
-    /// (`STA_INS`), the next segment follows it, at most 17 ms later. A step that is shorter than
-    /// eight reads of the kernel's clocks, usually 200 ns, might not be followed.
+    /// It is the monotonic clock of this crate plus an offset. The offset is measured once and then
+    /// kept, so the clock goes back only if `CLOCK_REALTIME` does, except as [Order](super#order)
+    /// says. The offset is right to a fraction of the time that a read of the kernel's clocks
+    /// takes: to about 5 ns if a read takes 25 ns. If `CLOCK_REALTIME` is set, or a leap second
+    /// sets it back (`STA_INS`), the next segment follows it, at most 17 ms later. A step that is
+    /// shorter than eight reads of the kernel's clocks, usually 200 ns, might not be followed.
     ///
     /// # Examples
     ///
@@ -160,7 +163,8 @@ impl CounterRealtime {
     /// [`SameScale<Monotonic>`](SameScale).
     ///
     /// If the wall clock was set after the instant, the result is the time that it would have shown
-    /// if it had been set before. An instant from before a suspend gets a time that is too late.
+    /// if it had been set before. For an instant from before a suspend the result is too late,
+    /// because `CLOCK_MONOTONIC` stands still during a suspend.
     ///
     /// # Errors
     ///
@@ -183,10 +187,11 @@ impl CounterRealtime {
 /// Calls `read` with a function that reads the counter after all earlier instructions, unless the
 /// counter is not used.
 ///
-/// On x86 the fence comes before `read`. The vDSO has a fence of its own, so a program without a
-/// counter would wait twice: its reads took 1.3 to 1.6 times as long as the vDSO's alone, and take
-/// 1.02 times as long with this test. The test costs a read from the counter nothing, because it is
-/// one load, from a fixed address, that no other load has to come before.
+/// On x86 the fence is executed before `read` is called. If the counter is not used, the vDSO
+/// answers, and it has a fence of its own, so such a program would wait twice. Without the test of
+/// `is_off`, its reads took 1.3 to 1.6 times as long as the vDSO's alone; with the test they take
+/// 1.02 times as long. The test does not make a read from the counter slower, because it is one
+/// load from a fixed address, which waits for no other load.
 #[inline]
 fn ordered<T>(read: impl FnOnce(fn() -> u64) -> Option<T>) -> Option<T> {
     if CLOCK.is_off() {
@@ -195,8 +200,8 @@ fn ordered<T>(read: impl FnOnce(fn() -> u64) -> Option<T>) -> Option<T> {
     CpuCounter::ordered(read)
 }
 
-/// Returns the answer of a fast read, or of a slow one if that has none. In a closure the slow read
-/// would not be inlined.
+/// Returns the answer of the fast read, or makes a slow read if there is none. The slow read is not
+/// passed as a closure, because then it would not be inlined.
 #[inline]
 fn instant<C>(fast: Option<u64>) -> Result<Instant<C>, Errno> {
     if let Some(nanos) = fast {
@@ -210,7 +215,7 @@ fn instant<C>(fast: Option<u64>) -> Result<Instant<C>, Errno> {
     Ok(Instant::from_clock_nanos(nanos))
 }
 
-/// Returns the answer of a fast read, or of a slow one if that has none.
+/// Returns the answer of the fast read, or makes a slow read if there is none.
 #[inline]
 fn system_time<C>(fast: Option<Timespec>) -> Result<SystemTime<C>, Errno> {
     if let Some(time) = fast {

@@ -1,4 +1,5 @@
-//! The clock of this process, and its functions, except for the types in [`super::clocks`].
+//! The one clock of this process, and the crate's free functions, which act on it. The clock types
+//! that read it are in [`super::clocks`].
 
 use vdso_time::Errno;
 
@@ -32,8 +33,8 @@ pub fn state() -> State {
 
 /// Checks whether the counter will be used in this process, before it is measured.
 ///
-/// A program calls it once, to choose a clock before the first read. Afterwards [`state`] gives the
-/// same answer without system calls. `check` makes the system calls of [this
+/// A program calls it once, to choose a clock before the first read. After the first reads,
+/// [`state`] gives the same answer without system calls. `check` makes the system calls of [this
 /// table](super#in-a-sandbox), but none after [`prepare_for_sandbox`]. It takes
 /// [`trust_hypervisor`] into account. It cannot predict [`Unavailable::Frequency`], which only a
 /// measurement finds.

@@ -20,7 +20,7 @@ use super::machine::arch::{Counter as _, CpuCounter};
 /// `Ticks` has no fallback. Choose it only if [`check()`](super::check) returns `Ok`:
 ///
 /// - While the counter is unavailable, as under `hpet`, [`read`](Self::read) still reads it, and
-///   [`monotonic`](Self::monotonic) is `None`.
+///   [`monotonic`](Self::monotonic) returns `None`.
 /// - A thread that must not read the counter (`PR_SET_TSC`) gets SIGSEGV, even from
 ///   [`try_read`](Self::try_read) and while the status says that the counter is unavailable.
 ///

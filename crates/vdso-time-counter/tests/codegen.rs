@@ -1,5 +1,5 @@
 //! Tests of the counters' compiled assembly: an object for a CPU older than ARMv7 is not marked as
-//! ARMv7, each instruction that is written as a number is what its mnemonic is assembled to, and an
+//! ARMv7, each instruction that is written as a number is the encoding of its mnemonic, and an
 //! ordered read has its barriers.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
@@ -96,8 +96,8 @@ fn ticks_ordered_waits_for_earlier_loads_on_aarch64() {
     );
 }
 
-/// The instructions that the source has as numbers: the mode in which each is executed, its number,
-/// and its mnemonic.
+/// The instructions that are numbers in the source. For each: the mode in which it is executed, its
+/// number, and its mnemonic.
 const WORDS: [(&str, u32, &str); 6] = [
     (".arm", 0xec51_0f1e, "mrrc p15, 1, r0, r1, c14"),
     (".thumb", 0xec51_0f1e, "mrrc p15, 1, r0, r1, c14"),

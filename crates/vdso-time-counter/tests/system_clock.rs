@@ -18,7 +18,8 @@ use vdso_time_counter::{
 
 const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
 
-/// Set where a test may change the clock of the whole system, as in a guest.
+/// The environment variable that is set where a test may change the clock of the whole system, as
+/// in a guest.
 const MAY_CHANGE_CLOCK: &str = "VDSO_TIME_TEST_MAY_CHANGE_CLOCK";
 
 /// Waits until no other test changes the system.
@@ -50,7 +51,7 @@ fn kernel() -> i64 {
         .as_nanos() as i64
 }
 
-/// Reads until the status is this, for so many seconds at most. Returns the last status.
+/// Reads until the status is `expected`, for at most `seconds`. Returns the last status.
 fn read_until(expected: Status, seconds: u64) -> Status {
     let start = Instant::now();
     loop {
@@ -62,7 +63,7 @@ fn read_until(expected: Status, seconds: u64) -> Status {
     }
 }
 
-/// Fails unless the status becomes this. The clock needs up to 10 s of reads to notice a new
+/// Fails unless the status becomes `expected`. The clock needs up to 10 s of reads to notice a new
 /// verdict of the kernel, and a calibration takes longer on a busy machine.
 #[track_caller]
 fn settle(expected: Status) {
@@ -202,8 +203,8 @@ impl Drop for Restore {
 
 /// Runs on any KVM guest that has both sources, as root: `VDSO_TIME_TEST_MAY_CHANGE_CLOCK=1 cargo
 /// test --release -p vdso-time-counter --test system_clock kvm_clock -- --ignored --nocapture`.
-/// With `RUSTFLAGS="--cfg vdso_time_not_invariant"` the CPU counts as one without the invariant
-/// bit.
+/// With `RUSTFLAGS="--cfg vdso_time_not_invariant"` the clock treats the CPU as one without the
+/// invariant bit.
 #[test]
 #[ignore = "needs a KVM guest that has kvm-clock, and CI has none"]
 fn kvm_clock_is_followed_within_the_error_bound() {

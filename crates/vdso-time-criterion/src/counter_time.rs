@@ -22,7 +22,7 @@ use vdso_time_counter::{self as counter, Status, Ticks as Value};
 #[derive(Clone, Copy, Debug)]
 pub struct CounterTime {
     nanos_per_tick: f64,
-    /// The ticks of an empty measurement are at most this, unless it was interrupted.
+    /// The maximum number of ticks that an empty measurement takes, unless it is interrupted.
     most: u64,
 }
 

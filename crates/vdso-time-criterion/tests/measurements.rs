@@ -21,7 +21,8 @@ fn kernel() -> f64 {
 
 /// Returns the counter, if the kernel's clock uses it.
 fn counter_time() -> Option<CounterTime> {
-    // In an emulator's user mode the clock source is that of another architecture.
+    // In an emulator's user mode the clock source belongs to the host, which has another
+    // architecture.
     let is_x86 = cfg!(any(target_arch = "x86", target_arch = "x86_64"));
     let own = if is_x86 { "tsc" } else { "arch_sys_counter" };
     let is_counter = oracle::clock_source().as_deref() == Some(own);
@@ -39,7 +40,7 @@ fn counter_time() -> Option<CounterTime> {
 }
 
 /// Measures two sleeps. Fails unless the sum lies between a shorter and a longer measurement with
-/// the kernel's clock. Its error may be `nanos` plus `ppm` of the time.
+/// the kernel's clock. The sum may be off by `nanos` plus `ppm` of the time.
 fn is_bracketed<M: Measurement>(measurement: &M, nanos: f64, ppm: f64) {
     let mut sum = measurement.zero();
     let mut least = 0.0;

@@ -21,7 +21,7 @@ impl IntoNanoseconds for Duration {
     }
 }
 
-/// The time of a mocked [`Clock`](crate::Clock), which a test moves. Clones are the same mock.
+/// The time of a mocked [`Clock`](crate::Clock), which a test moves. Clones share one time.
 #[derive(Clone, Debug)]
 pub struct Mock(Arc<AtomicU64>);
 

@@ -80,15 +80,16 @@ impl Upkeep {
     /// As [`Clock::now`].
     pub fn start(self) -> Result<Handle, Error> {
         let Self { interval, clock } = self;
-        // If this read panics, no upkeep counts as running.
+        // The clock is read before `IS_RUNNING` is set, so that no upkeep counts as running if the
+        // read panics.
         let _ = clock.raw();
         if IS_RUNNING.swap(true, Ordering::Acquire) {
             return Err(Error::UpkeepRunning);
         }
         // Another thread can set a later time meanwhile, and the CPU may read the counter early. So
-        // the recent time can be slightly later than the time that is read here, and only a mock
-        // replaces such a time. The clock replaces a time that is earlier, or far in the future, as
-        // a mock's can be.
+        // the recent time can be slightly later than the time that is read here. Only a mock
+        // replaces such a recent time. The real clock replaces it only if it is earlier, or far in
+        // the future, as a time that a mock has set can be.
         let least = if clock.mock.is_some() { 0 } else { FUTURE };
         let refresh = move || {
             let next = |recent: u64| {

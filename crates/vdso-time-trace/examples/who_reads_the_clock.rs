@@ -9,7 +9,7 @@ use std::time::Duration;
 use vdso_time::{ClockId, Instant, clock_gettime, getcpu, time};
 use vdso_time_trace::{Counter, Site, Trace, Tracer, report, sites, traced};
 
-/// More than the sites of this program.
+/// More than the number of sites in this program.
 const ROOM: usize = 16;
 
 /// The two tracers of each site.
@@ -19,7 +19,8 @@ static COUNTS: ([Counter; ROOM], [Close; ROOM]) = (
 );
 static TRACER: Tracer = Tracer::new(&COUNTS);
 
-/// A tracer of this program: counts the reads less than 1 us after another at the same site.
+/// A tracer that this program defines. It counts the reads that come less than 1 us after another
+/// read at the same site.
 struct Close {
     last: AtomicI64,
     reads: AtomicU64,

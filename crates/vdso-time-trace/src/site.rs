@@ -99,7 +99,7 @@ impl Site {
         reference(self.tracer.swap(pointer, Ordering::AcqRel))
     }
 
-    /// Returns the name given to the macro, or else the path of the module.
+    /// Returns the name that was given to the macro, or, if none was, the path of the module.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name

@@ -1,4 +1,5 @@
-//! Tests in the compiler's listing what a site costs while it has no tracer (x86_64).
+//! Counts, in the compiler's listing, the instructions that a site costs while it has no tracer
+//! (x86_64).
 //!
 //! This program has no site of its own, so its report is empty.
 

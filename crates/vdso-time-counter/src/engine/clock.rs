@@ -21,15 +21,16 @@
 //!   least the segment's first time. After a restart, or when the counter becomes unavailable, the
 //!   segment stays in force until it ends.
 //!
-//! A read loads the latch before it reads the counter. So the tick of a slow read is not smaller
-//! than those that the writer of the segment read. For an ordered fast read the order of the two
-//! does not matter, because a tick has the same time whatever segment covers it. So on x86 its
-//! fence comes before the loads of the latch, and does not wait for them. With the fence after the
-//! loads, `ratios` measured 24 ns instead of 21 on an AMD EPYC. A loop without other work hid the
-//! difference: there it was 0.3 ns.
+//! A slow read loads the latch before it reads the counter. So its tick is not smaller than the
+//! ticks that the writer of the segment read. For an ordered fast read the order of the latch and
+//! the counter does not matter, because a tick has the same time whatever segment covers it. So on
+//! x86 its fence comes before the loads of the latch, and does not wait for them. With the fence
+//! after the loads, the benchmark `ratios` measured 24 ns instead of 21 on an AMD EPYC. A loop
+//! without other work hid the difference: there it was 0.3 ns.
 //!
-//! On aarch64 only branches order a read of the counter before a later store: nothing is stored
-//! before `past < used` is decided, which depends on the tick. So no read may be made branch-free.
+//! On aarch64 only a branch orders a read of the counter before a later store. The branch on
+//! `past < used` depends on the tick, so nothing is stored before the counter is read. This is why
+//! a read must not be made branch-free.
 //!
 //! Where the counter is not used, a read writes nothing. An answer before the *check time*, at
 //! which the kernel must be asked again, needs no high-water mark:
@@ -61,9 +62,9 @@ use super::wall;
 /// The largest lead of an answer over the kernel's clock, in nanoseconds. A larger lead means that
 /// the process is in another time namespace (setns(2)).
 ///
-/// An answer is at most the end of a segment that was made during the previous one. So its lead is
-/// at most two segments, which are 40 ms at their highest rate. The rest allows for a lead that the
-/// first of the two segments had to remove.
+/// No answer is later than the end of the last segment, which was made during the previous segment.
+/// So the lead is at most the length of two segments, which is 40 ms at their highest rate. The
+/// rest of the limit allows for a lead that the first of the two segments had to remove.
 const MAX_LEAD: u64 = 4 * segment::LONGEST;
 
 /// 1 ms. Of two reads without a segment in force that come within this time, the second one makes a
@@ -81,9 +82,9 @@ const LONGEST_PREPARATION: u64 = 50_000_000;
 
 /// A clock that reads a counter and follows the kernel's clock.
 ///
-/// The order of the members is for the sparse read. It needs the first members and the first words
-/// of a copy, which are in one or two cache lines. The alignment is the size of the static clock,
-/// so that the clock is within one page: see `CLOCK`.
+/// The members are ordered for the sparse read, which needs only the first members and the first
+/// words of a copy: they are in one or two cache lines. The alignment equals the size of the static
+/// clock, so that the clock is within one page: see `CLOCK`.
 #[repr(C, align(512))]
 pub(crate) struct CounterClock<S> {
     high_water: HighWater,
@@ -242,7 +243,8 @@ impl<S: Source> CounterClock<S> {
         let possible = wall::measure(&self.source)?;
         let is_kept = wall::is_kept(state.offset, &possible, turn);
         let offset = wall::best(&possible, turn);
-        // An update would drop the previous segment, which is in force until this one begins.
+        // An update would drop the previous segment, which is in force until the current one
+        // begins.
         if is_kept || state.segment.begins_soon(ticks) {
             return Some(state.offset);
         }
@@ -287,10 +289,10 @@ impl<S: Source> CounterClock<S> {
 
     /// Returns the vDSO's answer to a sparse read, which has no segment and makes none.
     ///
-    /// A segment costs as much as some reads of the vDSO. A program that reads only once in a while
-    /// would pay this cost for each read, and use each segment once. So only the second read within
-    /// 1 ms makes a segment. The tick alone does not show that a segment ended, because the counter
-    /// can have jumped, so the vDSO's answer must agree.
+    /// Making a segment costs as much as several reads of the vDSO. A program that reads only once
+    /// in a while would pay this cost for each read, and use each segment once. So only the second
+    /// read within 1 ms makes a segment. The tick alone does not prove that the segment has ended,
+    /// because the counter can have jumped. So the vDSO's answer must confirm it.
     #[inline]
     fn sparse(&self) -> Option<SlowAnswer> {
         let answer = self.latch.read(|_, [words, _]| {
@@ -344,10 +346,11 @@ impl<S: Source> CounterClock<S> {
         // answer.
         let answer = self.high_water.raise(answer);
         let mut is_off = view.state.is_off();
-        // A segment that begins soon stays, because this CPU's counter is only behind. Otherwise
-        // the counter may have been set back, and that segment must not come into force again. If
-        // the answer has a lead, the next segment is wanted, because it removes the lead. Without a
-        // segment the time would stand still until the kernel's clock has caught up.
+        // If the current segment begins soon, it is kept, because this CPU's counter is only a
+        // little behind the writer's. Otherwise the counter may have been set back, and the segment
+        // must not come into force again. If the answer has a lead, the next segment is wanted,
+        // because it removes the lead. Without a segment the time would stand still until the
+        // kernel's clock has caught up.
         if !view.state.segment.begins_soon(view.ticks)
             && self.update(&mut view, now, is_soon || answer > now)
         {
@@ -385,7 +388,8 @@ impl<S: Source> CounterClock<S> {
     /// Returns the time of a tick, once the counter is measured.
     pub(crate) fn nanos_of(&self, ticks: u64) -> Option<u64> {
         self.time_at(ticks).or_else(|| {
-            // A program that only converts needs this read, because it makes segments and samples.
+            // A program that only converts ticks makes no other reads, and only reads make segments
+            // and samples.
             self.slow_monotonic()?;
             self.time_at(ticks).or_else(|| self.load().nanos_of(ticks))
         })
@@ -396,8 +400,8 @@ impl<S: Source> CounterClock<S> {
     fn ask_kernel(&self, state: &ClockState, ticks: u64) -> Option<(u64, u64)> {
         let high_water = self.high_water.get();
         let held = state.segment.held(ticks);
-        // The kernel's clock is read last, so that the two times are ahead of it by at most
-        // `MAX_LEAD`.
+        // The kernel's clock is read after the other two times are known, so that they are ahead of
+        // it by at most `MAX_LEAD`.
         let now = self.source.monotonic()?;
         if is_foreign(high_water, now) {
             self.high_water.replace(high_water, now);
@@ -543,13 +547,14 @@ impl<S: Source> CounterClock<S> {
             self.read_until_measured();
             self.forbids_system_calls.store(true, Relaxed);
         }
-        // A clock that was never read decides now, without asking.
+        // If no read has decided yet whether the counter is used, this read does, without asking
+        // the kernel.
         self.slow_monotonic();
         self.view().status()
     }
 
-    /// Reads until the counter is used or unavailable, for at most [`LONGEST_PREPARATION`]. `None`
-    /// if a sandbox denies the clock.
+    /// Reads until the counter is used or unavailable, for at most [`LONGEST_PREPARATION`]. Returns
+    /// `None` if a sandbox denies the clock.
     fn read_until_measured(&self) -> Option<()> {
         let start = self.source.monotonic()?;
         loop {

@@ -42,8 +42,9 @@
 //! | R3: fence, `Acquire` | W3: store the words, `Relaxed` |
 //! | R4: load the sequence number again, `Relaxed` | W4: store the sequence number, `Release` |
 //!
-//! - W4 synchronizes with R1: a reader that sees a sequence number sees the words it selects. It
-//!   also synchronizes with W1, which is `Acquire`: so the stores of all writers are in order.
+//! - W4 synchronizes with R1: a reader that sees a sequence number sees the words that the number
+//!   selects. W4 also synchronizes with the next writer's W1, which is `Acquire`, so the stores of
+//!   all writers are in order.
 //! - W2 synchronizes with R3 if R2 sees a word of W3. Then R4 sees W1 or a later value. So a reader
 //!   whose words come from a later update than R1 sees a changed sequence number and drops them.
 //!
@@ -135,8 +136,8 @@ impl<const N: usize> Latch<N> {
         self.read_whole(|version, [words, _]| (version, words.each_ref().map(Word::load)))
     }
 
-    /// Publishes new words and the mark, unless another caller updated or began to since `version`.
-    /// Returns whether it did.
+    /// Publishes new words and the mark, unless another caller has updated the latch, or begun to
+    /// update it, since `version`. Returns whether the words were published.
     #[inline]
     pub(crate) fn update(&self, version: Version, words: &[u64; N], mark: bool) -> bool {
         let Version(old) = version;
@@ -168,7 +169,8 @@ impl<const N: usize> Latch<N> {
     }
 }
 
-/// 64 bits. A 32-bit machine uses two plain loads, because the latch detects torn words.
+/// A word of 64 bits. A 32-bit machine loads and stores each half separately, because the latch
+/// detects torn words.
 #[repr(transparent)]
 pub(crate) struct Word([AtomicUsize; (u64::BITS / usize::BITS) as usize]);
 

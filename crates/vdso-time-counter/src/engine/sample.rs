@@ -97,13 +97,13 @@ pub(crate) struct Interval {
 }
 
 impl Interval {
-    /// Measures the difference in so many turns. `read` reads the other clock. The reads of the two
+    /// Measures the difference in `turns` turns. `read` reads the other clock. The reads of the two
     /// clocks alternate, and a turn is one read of each.
     ///
     /// Each read of the other clock is about halfway between two reads of the monotonic clock, so
     /// the true difference is about in the middle of the interval. An earlier version used the end
-    /// of the interval that was nearer to the old offset, and was 41 ns late. It could not come
-    /// nearer, because a read takes time, so the two ends never meet.
+    /// of the interval that was nearer to the old offset, and was 41 ns late. More turns would not
+    /// have helped, because each read takes time, so the two ends never meet.
     pub(crate) fn measure<S: Source>(
         source: &S,
         turns: u32,

@@ -17,7 +17,7 @@ pub(crate) type Rate = u64;
 /// The maximum length of a segment in nanoseconds. It limits the error after a change of the
 /// kernel's rate.
 pub(crate) const LONGEST: u64 = 16_000_000;
-/// A segment removes an error with a rate that differs by at most 1/4.
+/// A segment removes an error with a rate that differs from the base rate by at most 1/4.
 const SLEW_SHIFT: u32 = 2;
 /// The next segment is due in the last 1/256 of a segment. Reads are slow from then on.
 const DUE_SHIFT: u32 = 8;
@@ -71,9 +71,9 @@ impl Segment {
     }
 
     /// Returns the latest time that a read of this segment can have returned, given a tick that the
-    /// segment does not cover. After a later tick, it is the time of the segment's end. If the tick
-    /// is before the segment's first one, it is the segment's first time: either this CPU's counter
-    /// is behind the writer's, or the counter was set back.
+    /// segment does not cover. For a tick after the segment, it is the time of the segment's end.
+    /// For a tick before the segment, it is the segment's first time: either this CPU's counter is
+    /// behind the writer's, or the counter was set back.
     pub(crate) fn held(&self, ticks: u64) -> u64 {
         if self.begins_after(ticks) {
             self.nanos

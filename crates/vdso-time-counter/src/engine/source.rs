@@ -31,7 +31,7 @@ pub(crate) trait Source {
     }
 }
 
-/// Who keeps the clock source that is the counter.
+/// Who keeps the clock source that is derived from the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keeper {
     /// The kernel, as `tsc`.

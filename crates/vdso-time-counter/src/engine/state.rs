@@ -10,7 +10,8 @@ use super::segment::{self, Rate, Segment, scale};
 use super::source::Keeper;
 use super::status::{Statistics, Unavailable};
 
-/// The age above which a sample gives no rate, because the system may have been suspended since.
+/// The age in nanoseconds above which no rate is computed from a sample, because the system may
+/// have been suspended since.
 pub(crate) const OLD: u64 = 1_000_000_000;
 /// The longest time after which an unavailable counter is checked again, in nanoseconds.
 pub(crate) const LONGEST_RETRY: u64 = 640_000_000_000;
@@ -56,7 +57,7 @@ pub(crate) struct ClockState {
     pub(crate) sampled: Sample,
     /// The measured rate. The segment's rate is this one plus a correction.
     pub(crate) base_rate: Rate,
-    /// The least number of ticks that a read of both clocks took. 32 bits of it are stored.
+    /// The least number of ticks that a read of both clocks took. Only 32 bits of it are stored.
     pub(crate) cost: u64,
     /// When the kernel was last asked for its clock source.
     pub(crate) checked: u64,
@@ -138,7 +139,8 @@ impl ClockState {
         segment::long_nanos(ticks, self.base_rate)
     }
 
-    /// Returns the statistics with the numbers that are in the state. The clock has the other ones.
+    /// Returns the statistics with the numbers that the state contains. The other numbers are 0,
+    /// and the clock sets them.
     pub(crate) fn statistics(&self) -> Statistics {
         let nanos = |error: u32| Duration::from_nanos(error.into());
         Statistics {
@@ -157,8 +159,8 @@ impl ClockState {
     #[inline]
     pub(crate) fn to_words(self) -> [u64; WORDS] {
         let segment = self.segment;
-        // The ticks that a fast read may use: those until the next segment is due, or all if none
-        // will follow.
+        // The number of ticks that a fast read may use: the ticks until the next segment is due, or
+        // all of them if no segment will follow.
         let used = if self.phase == Phase::Running {
             segment.fresh_span()
         } else {
@@ -260,7 +262,8 @@ impl ClockState {
     }
 }
 
-/// Returns the span of a segment, given the ticks that a fast read may use.
+/// Returns the span of a segment, given the number of ticks that a fast read may use. The span is a
+/// power of two, and that number is the span or slightly less.
 fn span(used: u64) -> u64 {
     if used == 0 {
         0
@@ -277,7 +280,7 @@ fn split(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
 
-/// The bit of [`Keeper::Hypervisor`] beside the reason.
+/// The bit that is set if the keeper is [`Keeper::Hypervisor`]. It shares a byte with the reason.
 const HYPERVISOR: u8 = 0x80;
 
 const NANOS_PER_SEC: i64 = 1_000_000_000;
@@ -338,8 +341,8 @@ pub(crate) fn offset_of(words: &Words) -> i64 {
     offset(words[WALL].load(), words[NANOS].load())
 }
 
-/// Returns the time of the wall clock, given its word and the nanoseconds that have passed since.
-/// They are less than a second, so no division is needed.
+/// Returns the time of the wall clock, given the word of its time at the start of the segment and
+/// the nanoseconds that have passed since. These are less than a second, so no division is needed.
 #[inline]
 pub(crate) fn realtime_after(wall_word: u64, passed: u64) -> Timespec {
     let Timespec { tv_sec, tv_nsec } = wall(wall_word);

@@ -12,8 +12,9 @@ pub struct State {
     /// How far a read of the monotonic clock can be from `CLOCK_MONOTONIC`, until the segment ends:
     /// see [Error bound](crate#error-bound).
     ///
-    /// While the vDSO answers, it is the lead that the clock keeps because it does not go back:
-    /// usually 0. [`Duration::MAX`] if a sandbox denies the clock.
+    /// While the vDSO answers, it is the lead: how far this clock is ahead of the kernel's, because
+    /// it waits instead of going back. The lead is usually 0. If a sandbox denies the clock, the
+    /// bound is [`Duration::MAX`].
     pub error_bound: Duration,
     /// The number of [`Ticks`](crate::Ticks) per second: the mean since the counter was measured,
     /// or since adjtimex(2) changed the rate by more than NTP does. After a minute it is off by a
@@ -161,9 +162,10 @@ pub struct Statistics {
     pub wall_steps: u64,
     /// The approximate number of reads that the vDSO answered while the counter was available.
     pub vdso_reads: u64,
-    /// The error of the clock that the last segment began to remove.
+    /// The error of the clock when the last segment was made. That segment removes it, or a part of
+    /// it.
     pub last_error: Duration,
-    /// The largest of these errors.
+    /// The largest value that `last_error` has had.
     ///
     /// It shows steps and slews. It does not prove that a read was wrong: if an interrupt makes
     /// every sample of a burst late, this is the error of the sample, not of the clock.

@@ -1,5 +1,5 @@
-//! [`Transition`]: makes the next state of the clock, which has the next phase of the calibration,
-//! the next segment, or an unavailable counter.
+//! [`Transition`]: makes the next state of the clock. It enters the next phase of the calibration,
+//! adds the next segment, or makes the counter unavailable.
 
 use super::sample::{Burst, Interval, Sample};
 use super::segment::{self, Rate, Segment};
@@ -21,9 +21,9 @@ const SHORT: u32 = 8;
 /// A larger difference, in nanoseconds, is a step or a change of the rate. A smaller one is
 /// smoothed.
 const NOISE: u64 = 64;
-/// The same in ticks, for a counter whose ticks are long. With 64 ns alone, an error of one tick
-/// looked like a change of the rate, and a step confirmed it, so on a counter of 1 MHz the clock
-/// overshot a fifth of the steps.
+/// [`NOISE`] in ticks, for a counter whose ticks are long. When the limit was always 64 ns, an
+/// error of one tick looked like a change of the rate, and a step right after it seemed to confirm
+/// that change. So on a counter of 1 MHz the clock overshot a fifth of the steps.
 const NOISE_TICKS: u64 = 3;
 /// The number of corrupted calibrations in a row after which the counter is unavailable. A suspend
 /// can corrupt one.
@@ -108,8 +108,8 @@ impl<S: Source> Transition<'_, S> {
         Ok(())
     }
 
-    /// Makes the counter unavailable until the check time. The offset stays: a segment in force
-    /// uses it.
+    /// Makes the counter unavailable until the check time. The offset stays, because a segment in
+    /// force still uses it.
     #[cold]
     #[inline(never)]
     #[allow(
@@ -191,7 +191,8 @@ impl<S: Source> Transition<'_, S> {
     }
 
     /// Measures the offset of the wall clock again, once the duration of a turn is known. Unless
-    /// the clock was set, the new offset is not smaller than the old one.
+    /// the wall clock was set, the new offset is not smaller than the old one, so that the wall
+    /// clock does not go back.
     fn refine_offset(&mut self) -> Option<()> {
         let possible = wall::measure(self.source)?;
         let best = wall::best(&possible, self.state.turn());
@@ -203,8 +204,8 @@ impl<S: Source> Transition<'_, S> {
         Some(())
     }
 
-    /// Returns the mean rate between the state's sample and this one, on a clock that advanced by
-    /// `gained` nanoseconds more than `CLOCK_MONOTONIC`.
+    /// Returns the mean rate between the state's sample and `sample`, in nanoseconds of a clock
+    /// that advanced by `gained` nanoseconds more than `CLOCK_MONOTONIC`.
     fn rate_to(&self, sample: Sample, gained: i64) -> Option<Rate> {
         let Sample { ticks, nanos } = self.state.sampled;
         let passed = sample.nanos.wrapping_sub(nanos).wrapping_add_signed(gained);
@@ -244,8 +245,9 @@ impl<S: Source> Transition<'_, S> {
     fn first_segment(&mut self) -> Option<()> {
         let state = *self.state;
         let burst = Burst::take(self.source, LONG, Some(state.base_rate), 0)?;
-        // `CLOCK_MONOTONIC` may be slewed by 10 %, and the slew may change meanwhile. So the rate
-        // is also computed with `CLOCK_MONOTONIC_RAW`, which is never slewed.
+        // `CLOCK_MONOTONIC` can be slewed by 10 %, and the slew can begin or end during the
+        // measurement. So the rate is also computed with `CLOCK_MONOTONIC_RAW`, which is never
+        // slewed.
         let raw = self.rate_to(
             burst.sample,
             self.raw_offset()
@@ -303,15 +305,16 @@ impl<S: Source> Transition<'_, S> {
             usual + usual / 8 + 1,
         )?;
         // A read on a CPU whose counter is behind looks as if the counter was set back. If the
-        // thread has moved to another CPU since, the current segment is in force there. The next
-        // segment would begin where the current one ends, and replace it. Without this check the
-        // time was 25 ms ahead, and stood still for as long.
+        // thread has since moved to another CPU, the current segment is still in force there. The
+        // next segment would begin where the current one ends, and replace it. Without this check
+        // the time was 25 ms ahead, and stood still for as long.
         if self.state.segment.is_fresh(burst.sample.ticks) {
             return None;
         }
         let offset = self.offset_at(burst.sample)?;
         let is_wall_step = offset != self.state.offset;
-        // If the cost is suspect, the vDSO now enters the kernel, or the CPU has become slower.
+        // A suspect cost means that the vDSO now enters the kernel, or that the CPU has become
+        // slower.
         let is_suspect = burst.cost > self.suspect_cost(usual);
         if is_suspect || (self.may_check && self.now.wrapping_sub(self.state.checked) > RECHECK) {
             if let Err(reason) = self.detect() {
@@ -352,11 +355,11 @@ impl<S: Source> Transition<'_, S> {
     /// Returns the number of ticks above which a read of both clocks is suspect.
     ///
     /// If the kernel stops using the counter, each read becomes a system call, which usually takes
-    /// at least three times as long. A vDSO that reads a hypervisor's page can fall back at any
-    /// read, and a cheap system call takes only a third longer than a read, so the limit is lower
-    /// there. With the lower limit, a CPU that has become slower is suspect as well, and asking the
-    /// kernel costs some microseconds in each segment. On a coarse counter the cost is 0 or 1, so
-    /// the limit needs a minimum.
+    /// at least three times as long. A vDSO that reads a hypervisor's page can fall back to the
+    /// system call at any read, and a cheap system call takes only a third longer than a read. So
+    /// the limit is lower under a hypervisor. A CPU that has become slower exceeds the lower limit
+    /// as well. Then the kernel is asked in each segment, which costs some microseconds. On a
+    /// coarse counter the cost is 0 or 1, so the limit needs a minimum.
     fn suspect_cost(&self, usual: u64) -> u64 {
         if self.state.keeper == Keeper::Hypervisor {
             usual + usual / 4 + 2
@@ -390,7 +393,7 @@ impl<S: Source> Transition<'_, S> {
     }
 }
 
-/// Why no segment can follow.
+/// The reason why no segment can follow the last one.
 enum Divergence {
     /// A slew that began or ended during a pause.
     Slew,
@@ -431,10 +434,11 @@ impl Passed {
         }
     }
 
-    /// Returns an error if the change is not one that a segment may follow.
+    /// Returns an error if the change is too large for the next segment to follow.
     ///
-    /// NTP changes the rate by up to 500 ppm, and adjtimex(2) by up to 20 %. Over a longer time a
-    /// change beyond NTP's can also be a suspend, so it needs a new calibration.
+    /// NTP changes the rate by up to 500 ppm, and adjtimex(2) by up to 20 %. If more than two
+    /// segments' time has passed, a change that is larger than NTP's can also come from a suspend,
+    /// so it needs a new calibration.
     fn check(&self, longest: u64, rate: Rate) -> Result<(), Divergence> {
         let tolerance = segment::nanos(longest, rate) / 1024;
         let slew = self.expected / 4 + tolerance;
@@ -498,8 +502,8 @@ fn learn(state: &ClockState, passed: &Passed) -> Option<Learnt> {
     })
 }
 
-/// The start of the next segment, and the error in nanoseconds that the segment removes: the
-/// kernel's time at its first tick minus its own time there.
+/// The start of the next segment. `error` is what that segment must remove, in nanoseconds: the
+/// kernel's time at the segment's first tick, minus the segment's own time there.
 struct Beginning {
     start: u64,
     nanos: u64,
@@ -509,7 +513,7 @@ struct Beginning {
 impl Beginning {
     /// Computes where the new segment begins. It begins where the old one ends. If the old one has
     /// ended already, another read may just have returned the time of its end. So the new one
-    /// begins now, with that time or a later one.
+    /// begins at the sample, with the time of the old one's end or a later time.
     fn after(old: &Segment, sample: Sample, base_rate: Rate) -> Self {
         let end = old.end_nanos();
         if old.covering(sample.ticks).is_none() {
@@ -520,8 +524,9 @@ impl Beginning {
                 error: -lead,
             };
         }
-        // This is not the error at the sample, because the old segment still removes a part of it.
-        // When that was ignored, a step of 3.9 ms was overshot by 10.8 us.
+        // The error at the end of the old segment is not the error at the sample, because the old
+        // segment removes a part of it until then. When this was ignored, a step of 3.9 ms was
+        // overshot by 10.8 us.
         let left = segment::nanos(old.end().wrapping_sub(sample.ticks), base_rate);
         let kernel = sample.nanos.wrapping_add(left);
         Self {
@@ -532,8 +537,11 @@ impl Beginning {
     }
 }
 
-/// Returns the span of a segment that removes an error. A short segment limits the error after the
-/// next change of the rate, but it must be long enough to remove this error.
+/// Returns the span of the next segment, which removes `error`.
+///
+/// It is the longest span if the clock is steady. Otherwise it is a quarter of that, so that the
+/// next change of the rate causes less error. It is then doubled, up to the longest span, until
+/// `error` is at most a quarter of it.
 fn span(error: i64, rate: Rate, is_unsteady: bool) -> u64 {
     let longest = segment::span(rate);
     let mut span = longest;
@@ -559,11 +567,11 @@ fn span(error: i64, rate: Rate, is_unsteady: bool) -> u64 {
 ///   were expected, so the change is 1,000,000 ns: less than a quarter of the interval.
 /// - That is a change of the rate by 0.119 ns per tick. It is suspected, but not learnt, so the
 ///   base rate stays.
-/// - At the end of the old segment its time is 8,421,608 ns, and the kernel's will be 9,421,608 ns.
-///   So the error is 1,000,000 ns.
-/// - The clock is unsteady now. A segment of 2^21 ticks can remove a quarter of its 2.1 ms, which
-///   is too little, so the next one has 2^22 ticks. Its rate is 1 + 1,000,000 / 2^22 = 1.238, and
-///   it ends at tick 12,615,912 with the kernel's time, 13,615,912 ns.
+/// - The old segment ends with the time 8,421,608 ns. The kernel's time will then be 9,421,608 ns,
+///   so the error is 1,000,000 ns.
+/// - The clock is unsteady now. A segment of 2^21 ticks can remove an error of at most a quarter of
+///   its 2.1 ms. That is too little, so the next segment has 2^22 ticks. Its rate is 1 + 1,000,000
+///   / 2^22 = 1.238, and it ends at tick 12,615,912 with the kernel's time, 13,615,912 ns.
 /// - The next sample shows no change: it was a step, and nothing remains of it.
 ///
 /// # A slew
@@ -610,9 +618,10 @@ fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Diver
         span,
     };
     if is_confirmed && is_change {
-        // The mean of two rates is neither of them, so ticks are converted with the new rate. With
-        // the mean, a value that was one second old was converted with an error of 75 ms after
-        // chrony had slewed the clock for ten minutes.
+        // A mean over the old and the new rate is neither of them. So the baseline begins again,
+        // and ticks are converted with the new rate. With the mean over both, a value that was one
+        // second old was converted with an error of 75 ms after chrony had slewed the clock for ten
+        // minutes.
         state.first = state.sampled.centred(state.cost);
     }
     state.base_rate = base_rate;

@@ -49,8 +49,8 @@ impl View {
         }
     }
 
-    /// Returns how far the segment is from the kernel's clock, and how far it can be before it
-    /// ends, in nanoseconds. `None` if the clock is denied.
+    /// Returns the maximum distance in nanoseconds between the segment's time and the kernel's
+    /// clock, from now until the segment ends. Returns `None` if the clock is denied.
     pub(crate) fn error<S: Source>(&self, segment: &Segment, source: &S) -> Option<u64> {
         let ClockState {
             base_rate, cost, ..
@@ -81,7 +81,7 @@ impl View {
 }
 
 /// Returns the segment that covers a tick: the current one, or the previous one if the current one
-/// has not begun and no writer replaces the previous one.
+/// has not begun and no writer is overwriting the previous one.
 ///
 /// The writer read the counter when the previous segment was ending. So a much earlier tick of that
 /// segment comes from a counter that was set back, and the vDSO answers. Otherwise the time would

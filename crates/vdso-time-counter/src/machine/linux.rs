@@ -28,8 +28,9 @@ fn is_denied() -> bool {
     unsafe { call(prctl, args) }.is_ok() && state == PR_TSC_SIGSEGV
 }
 
-/// Returns who keeps the clock source that is the counter, or why the counter must not be used now.
-/// A kernel that derives its time from the TSC marks it unstable if the CPUs do not agree.
+/// Returns who keeps the clock source that is derived from the counter, or why the counter must not
+/// be used now. A kernel that derives its time from the TSC marks it unstable if the CPUs do not
+/// agree.
 pub(super) fn detect(trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
     // The high-water mark is a 64-bit atomic. A program for ARMv5 has none, whatever the CPU.
     #[allow(clippy::const_is_empty, reason = "it is empty on other architectures")]
@@ -42,8 +43,8 @@ pub(super) fn detect(trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
         return Err(Unavailable::Denied);
     }
     let keeper = keeper()?;
-    // QEMU does not emulate an invariant TSC. One cfg makes the tests assume that the TSC is
-    // invariant, and another one that it is not.
+    // QEMU does not emulate an invariant TSC. With the first cfg, the tests assume that the TSC is
+    // invariant, and with the second one that it is not.
     let is_invariant = (CpuCounter::is_invariant() || cfg!(vdso_time_assume_invariant))
         && !cfg!(vdso_time_not_invariant);
     keeper.check_rate(is_invariant, trusts_hypervisor)?;
@@ -52,7 +53,8 @@ pub(super) fn detect(trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
     Ok(keeper)
 }
 
-/// Reads the name of the kernel's clock source.
+/// Reads the name of the kernel's clock source. Returns who keeps it, if it is derived from the
+/// counter.
 fn keeper() -> Result<Keeper, Unavailable> {
     let mut words = [0; 8];
     read_file(CURRENT, &mut words).map_err(|_| Unavailable::ClockSourceUnknown)?;

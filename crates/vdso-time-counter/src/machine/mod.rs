@@ -2,7 +2,8 @@
 
 pub(crate) mod arch;
 
-// Linux is asked about its clock source. Elsewhere std's clock answers, and nothing is asked.
+// On Linux the kernel is asked about its clock source. On other systems std's clock answers, and no
+// question is asked.
 #[cfg(all(
     any(target_os = "linux", target_os = "android"),
     not(vdso_time_other_os)

@@ -1,4 +1,4 @@
-//! The same as `linux.rs` on other systems, where std's clock answers.
+//! The counterpart of `linux.rs` for other systems, where std's clock answers.
 
 use crate::engine::source::Keeper;
 use crate::engine::status::Unavailable;

@@ -62,8 +62,8 @@ fn the_status_before_and_after_calibration_is_the_kernels_verdict() {
 }
 
 /// Reads and checks in a sandbox that kills the process for the clock's system calls, and for those
-/// that find the vDSO. `prepare_for_sandbox()` has made all of them before, even if the clock was
-/// never read.
+/// that find the vDSO. `prepare_for_sandbox()` has already made all of these calls, even if the
+/// clock was never read.
 #[test]
 fn after_prepare_for_sandbox_a_sandbox_that_kills_notices_no_read() {
     let calls = [
@@ -192,7 +192,7 @@ fn ticks_agree_with_the_kernels_clock_by_their_frequency_and_by_their_time() {
 }
 
 /// Moves four threads over all the CPUs, as the kernel's time-warp-test does. No read may return an
-/// earlier time than a read that ended before it began.
+/// earlier time than any read that had ended before it began.
 #[test]
 fn an_ordered_read_never_goes_back_on_any_cpu() {
     let end = child::end_of(|| {

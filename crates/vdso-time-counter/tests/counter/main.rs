@@ -41,7 +41,8 @@ fn is_invariant() -> bool {
     false // it is not asked
 }
 
-/// Returns whether the counter is used after calibration, according to what the kernel reports.
+/// Returns, from what the kernel reports, whether the clock should use the counter after
+/// calibration.
 fn expected() -> Result<(), Unavailable> {
     let (sources, is_invariant): (&[&str], _) = match NATIVE.map(|abi| abi.name) {
         Some("x86" | "x86_64") => (&["tsc", "tsc-early", "kvm-clock"], is_invariant()),
@@ -124,8 +125,8 @@ fn assert_near() {
         let before = kernel(id);
         let now = read();
         let after = kernel(id);
-        // A clock that stands still until the kernel's has caught up is nearer to it now than at
-        // the read, by as much time as has passed.
+        // If the clock stands still until the kernel's clock has caught up, it is nearer to the
+        // kernel's clock now than it was at the read, by the time that has passed since.
         let bound =
             bound.max(error_bound()).as_nanos() as i64 + OFFSET + (kernel(id) - before).max(0);
         assert!(

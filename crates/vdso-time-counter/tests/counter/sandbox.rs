@@ -27,7 +27,7 @@ fn without_a_vdso_a_denied_clock_is_the_sandboxes_error() {
             if !is_denied(error) {
                 return not_run_here("there is no seccomp, or no table of the calls");
             }
-            // Reads twice, because what the first call found must not mislead the second.
+            // Reads twice, because what the first call has stored must not mislead the second.
             for _ in 0..2 {
                 assert_eq!(CounterMonotonic::try_now(), Err(expected));
                 assert_eq!(CounterRealtime::try_now(), Err(expected));

@@ -22,7 +22,7 @@ const HWCAP2_ECV: usize = 1 << 19;
 const SELF_SYNCHRONIZED: i32 = 11;
 const AFTER_ISB: i32 = 12;
 
-/// Ends the process with a status for the instruction that was denied.
+/// Ends the process with a status that tells which instruction was denied.
 extern "C" fn on_denied(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel gives a handler the state of the thread.
     let at = unsafe { &*context.cast::<libc::ucontext_t>() }

@@ -6,9 +6,9 @@
 //! `CNTFRQ`. The clock source is in drivers/clocksource/arm_arch_timer.c.
 //!
 //! `isb` waits for the loads on which earlier branches depend, and for no others. Reads of
-//! `CNTVCTSS_EL0` (FEAT_ECV) need no `isb`: they are in program order and not speculative, on which
-//! the vDSO relies as well (ARM64_HAS_ECV). Assemblers reject the register's name for older CPUs,
-//! so its number is used below.
+//! `CNTVCTSS_EL0` (FEAT_ECV) need no `isb`, because they are in program order and not speculative.
+//! The vDSO relies on this as well (ARM64_HAS_ECV). Assemblers reject the register's name for older
+//! CPUs, so its number is used below.
 
 use core::arch::asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};

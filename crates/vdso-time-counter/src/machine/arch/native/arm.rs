@@ -2,9 +2,9 @@
 //! kernel lets programs read it only if its vDSO reads it as well.
 //!
 //! The instructions are written as numbers, because the assembler accepts some of their mnemonics
-//! only after a directive that marks the whole object as ARMv7. With such an object, a linker would
-//! put ARMv7 instructions into programs for older CPUs. Coprocessor instructions have the same
-//! encoding in ARM and Thumb mode. The clock source is in drivers/clocksource/arm_arch_timer.c.
+//! only after a directive that marks the whole object as ARMv7. A linker would then allow ARMv7
+//! instructions in programs for older CPUs. Coprocessor instructions have the same encoding in ARM
+//! and Thumb mode. The clock source is in drivers/clocksource/arm_arch_timer.c.
 
 use core::arch::asm;
 

@@ -1,6 +1,6 @@
 //! `loongarch64`: the stable counter (LoongArch Reference Manual, volume 1, 2.2.10.4).
 //!
-//! `dbar 0` waits for earlier memory accesses, and `ibar 0` for `dbar 0`.
+//! `dbar 0` waits for earlier memory accesses, and `ibar 0` waits for `dbar 0`.
 
 use core::arch::asm;
 

@@ -1,7 +1,7 @@
 //! `riscv64`: the `time` CSR (The RISC-V Instruction Set Manual, volume I, "Zicntr"), which has a
 //! constant rate and one time for all harts.
 //!
-//! Linux lets every program read it (drivers/perf/riscv_pmu_sbi.c, `CSR_SCOUNTEREN`). A fence
+//! Linux lets every program read the CSR (drivers/perf/riscv_pmu_sbi.c, `CSR_SCOUNTEREN`). A fence
 //! orders the read of a CSR as device input (the same manual, "Zicsr"). The clock source is in
 //! drivers/clocksource/timer-riscv.c.
 

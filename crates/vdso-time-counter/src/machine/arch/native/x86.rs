@@ -16,7 +16,7 @@ impl Counter for CpuCounter {
     /// The vDSO checks the page's stable bit at each read (`vread_pvclock` of
     /// arch/x86/include/asm/vdso/gettimeofday.h).
     const PARAVIRTUAL: &'static [&'static str] = &["kvm-clock"];
-    /// Every program may read it, except after `PR_SET_TSC`.
+    /// Every program may read the counter, except after `PR_SET_TSC`.
     const IS_READABLE: bool = true;
     const PRCTL: Option<u32> = Some(if cfg!(target_arch = "x86") { 172 } else { 157 });
 
