@@ -103,9 +103,9 @@ impl Call {
         )
     }
 
-    /// Returns whether an answer to the call needs a read of the clock source. The others need
-    /// none: they return the time of the last timer tick, or the kernel answers them, or they read
-    /// no clock.
+    /// Returns whether an answer to the call needs a read of the clock source. The other calls do
+    /// not need one: they return the time of the last timer tick, are answered by the kernel, or
+    /// read no clock.
     pub(crate) fn reads_clock_source(self) -> bool {
         const PRECISE: [ClockId; 5] = [
             ClockId::REALTIME,

@@ -46,7 +46,7 @@ pub(crate) fn require_output() -> io::Result<()> {
     }
 }
 
-/// Prints on standard output, with colours only if that is a terminal. EPIPE is not an error.
+/// Prints on standard output, with colours only if it is a terminal. EPIPE is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -97,8 +97,9 @@ pub(crate) fn usage(error: &clap::Error) -> String {
 
 /// Escapes the control characters of JSON, because a terminal obeys them.
 ///
-/// serde_json escapes those below U+0020 only, and a terminal obeys U+009B as well. The other
-/// control characters can occur only inside strings, where an escape means the same.
+/// serde_json escapes only those below U+0020, but a terminal also obeys others, such as U+009B.
+/// The control characters that serde_json leaves occur only in strings, where an escape means the
+/// same.
 pub(crate) fn escaped(json: &str) -> String {
     let escaped = |letter: char| match letter {
         '\u{7f}'..='\u{9f}' => format!("\\u{:04x}", u32::from(letter)),

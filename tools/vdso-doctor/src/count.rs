@@ -84,7 +84,7 @@ pub(crate) fn count(
     if count.calls == 0 {
         caller.call_all(&mut count.entered, &allowed, patience)?;
         count.calls = on_each_cpu;
-        // A thread with one CPU need not be moved.
+        // A thread that may use only one CPU need not be moved, so that CPU was tested.
         if let [only] = *allowed {
             count.cpus.push(only);
         }
@@ -102,8 +102,8 @@ struct Caller {
     /// Sends the index of the next function to call.
     orders: Sender<usize>,
     answers: Receiver<Answer>,
-    /// The reading end of a pipe that gets a byte for each answer. `Receiver::recv_timeout` would
-    /// not do, because std reads the clock for it, and panics if a sandbox denies the clock.
+    /// The reading end of a pipe that gets a byte for each answer. `Receiver::recv_timeout` is not
+    /// used, because it reads the clock, and std panics if a sandbox denies the clock.
     bell: File,
     handle: thread::JoinHandle<()>,
 }
@@ -159,9 +159,9 @@ impl Caller {
         Ok(caller)
     }
 
-    /// Calls each function on the CPU to which the thread was moved, and adds the calls that
-    /// entered the kernel. Returns whether that CPU was busy. If it was, some calls were made on
-    /// another CPU.
+    /// Calls each function on the CPU to which the thread was moved. For each function, adds to
+    /// `entered` the number of calls that entered the kernel. Returns whether that CPU was busy. If
+    /// it was, some calls were made on another CPU.
     fn call_all(
         &self,
         entered: &mut [u32],

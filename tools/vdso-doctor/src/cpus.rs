@@ -16,7 +16,8 @@ type CpuSet = [c_ulong; CPUS / BITS];
 const CPUS: usize = 8192;
 const BITS: usize = c_ulong::BITS as usize;
 
-/// Returns the CPUs on which the calling thread may run, or none if the kernel does not tell.
+/// Returns the CPUs on which the calling thread may run, or an empty list if the kernel does not
+/// return them.
 pub(crate) fn allowed() -> Vec<usize> {
     let mut set: CpuSet = [0; CPUS / BITS];
     // SAFETY: the kernel writes at most the bytes of the set.

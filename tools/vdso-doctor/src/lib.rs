@@ -15,8 +15,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! [`Diagnosis`] implements `serde::Serialize` and `Display`: serialised, it has the fields of
-//! `vdso-doctor --json`, and displayed, it is the report of `vdso-doctor`.
+//! [`Diagnosis`] implements `serde::Serialize`, which gives the fields of `vdso-doctor --json`, and
+//! `Display`, which gives the report of `vdso-doctor`.
 //!
 //! # In a server
 //!
@@ -172,7 +172,7 @@ pub fn check<R: Copy + Into<Call>>(calls: &[R]) -> Result<(), Finding> {
     include(&mut calls, &Call::USUAL);
     if !platform::is_counter_fatal() && !platform::may_be_new() {
         let check = Check::of(&calls, CALLS_OF_A_CHECK, false);
-        // A proof of user space holds in an emulator as well.
+        // A proof of user space holds in an emulator as well, so the supervisor need not be known.
         if worst_location(&check.measurements, None, &about) == Location::UserSpace {
             return Ok(());
         }
@@ -199,9 +199,10 @@ struct Verdict {
 }
 
 impl Verdict {
-    /// Checks calls while the clock source stays the same, because a proof holds for one moment
-    /// only. If the kernel has just started, this waits first. If the clock source changed during
-    /// the check, this checks again.
+    /// Checks calls. A proof holds for one moment only, so the clock source must not change during
+    /// the check. If the kernel has just started and may soon change it, this function waits first.
+    /// If the clock source, or where reads are answered, changed during the check, it checks once
+    /// more.
     fn of(calls: &[Call], about: &[Call], on_each_cpu: u32, is_timed: bool) -> Self {
         let before = Platform::look();
         if platform::is_counter_fatal() {

@@ -139,9 +139,9 @@ pub(crate) const CLOCK_SOURCE_DIRECTORY: &str = "/sys/devices/system/clocksource
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClockSource {
-    /// The one in use; `None` if sysfs does not tell.
+    /// The clock source in use; `None` if sysfs does not contain it.
     pub current: Option<String>,
-    /// Those that can be chosen.
+    /// The clock sources that can be chosen.
     pub available: Vec<String>,
 }
 
@@ -236,8 +236,8 @@ impl Platform {
     /// Returns whether the kernel may soon change where clock reads are answered.
     ///
     /// gVisor, which names no clock source, measures the counter for about a second after its
-    /// start, and its vDSO makes system calls meanwhile. Linux leaves the sources named here when
-    /// it has measured a better one.
+    /// start, and its vDSO makes system calls meanwhile. Linux replaces the sources that are named
+    /// here when it has measured a better one.
     pub(crate) fn is_settling(&self) -> bool {
         if !self.is_new {
             return false;
@@ -352,8 +352,8 @@ fn is_emulated(read: impl Fn(&str) -> Option<String>) -> bool {
     mode == Err(Errno::EINVAL) && status.lines().any(|line| line.starts_with("Seccomp:"))
 }
 
-/// Returns whether a read of the CPU's counter ends this process: the parent called
-/// prctl(PR_SET_TSC).
+/// Returns whether a read of the CPU's counter ends this process, because the process that started
+/// it called prctl(PR_SET_TSC).
 pub(crate) fn is_counter_fatal() -> bool {
     let mut mode = 0;
     // SAFETY: the kernel writes an `int` there, if it knows the request.

@@ -65,8 +65,8 @@ json!(ProcessSymbol, |symbol| name, version, range);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProcessError {
-    /// The process does not exist, has ended, is a kernel thread, is hidden by hidepid, or executes
-    /// one program after another.
+    /// The process does not exist, has ended, is a kernel thread, is hidden by hidepid, or keeps
+    /// executing other programs.
     Ended,
     /// The /proc of this process's PID namespace is not mounted.
     NoProc,
@@ -150,8 +150,8 @@ impl ProcessVdso {
             is_constant &= is_same && auxv == first;
             thread::sleep(Duration::from_millis(1));
         }
-        // If nothing changed, the process does not execute another program. It has removed the
-        // entry from its vector (PR_SET_MM of prctl(2)).
+        // If nothing changed during all attempts, the process is not executing other programs.
+        // Instead it has removed `AT_PHENT` from its vector (PR_SET_MM of prctl(2)).
         if is_constant {
             Self::parse(pid, copy?)
         } else {
@@ -162,7 +162,8 @@ impl ProcessVdso {
     fn parse(pid: u32, copy: CopiedImage) -> Result<Self, ProcessError> {
         let image = Image::parse(&copy.bytes).map_err(ProcessError::Malformed)?;
         let range = copy.base..copy.base.wrapping_add(copy.bytes.len() as u64);
-        // The process can write any size into the image.
+        // The process can write any size into the image, so no part may reach beyond the image's
+        // end.
         let part = |value: u64, size: u64| {
             let start = value
                 .wrapping_sub(image.load_address())
@@ -208,7 +209,7 @@ impl ProcessVdso {
     /// Returns the parsed image.
     ///
     /// # Panics
-    /// If `bytes` was changed to something else.
+    /// If `bytes` was changed, and is no longer a valid image.
     #[must_use]
     pub fn image(&self) -> Image<'_> {
         Image::parse(&self.bytes).expect("these bytes were parsed before")
@@ -288,7 +289,7 @@ fn with_few_sections(bytes: &[u8]) -> Option<object::File<'_>> {
 /// `e_machine` of 32-bit arm.
 const EM_ARM: u16 = 40;
 
-/// The maximum number of attempts to read a process that is executing a program. They are a
+/// The maximum number of attempts to read a process that is executing a program. The attempts are a
 /// millisecond apart.
 const MOST_TRIES: u32 = 100;
 
@@ -313,8 +314,8 @@ fn read_exactly(memory: &File, bytes: &mut [u8], address: u64) -> Result<(), Pro
         })
 }
 
-/// Returns the value of a tag in an auxiliary vector of 64 or 32-bit words; [`AT_PHENT`] tells
-/// which. Returns `None` if the vector does not have the tag.
+/// Returns the value of a tag in an auxiliary vector. The vector has 64-bit or 32-bit words: the
+/// value of [`AT_PHENT`] tells which. Returns `None` if the vector does not have the tag.
 fn value(auxv: &[u8], tag: u64) -> Option<u64> {
     if value_in_words_of::<8>(auxv, AT_PHENT) == Some(56) {
         return value_in_words_of::<8>(auxv, tag);

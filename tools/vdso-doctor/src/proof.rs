@@ -122,9 +122,9 @@ impl Measurement {
         }
     }
 
-    /// Concludes the location from how many calls entered the kernel. A single call that did proves
-    /// [`Location::Kernel`]. If none did, that proves [`Location::UserSpace`] only if every CPU was
-    /// tested.
+    /// Concludes the location from how many calls entered the kernel. If at least one call did,
+    /// [`Location::Kernel`] is proved. If no call did, [`Location::UserSpace`] is proved only if
+    /// every CPU was tested.
     fn prove(&mut self, calls: u32, entered: u32, is_every_cpu: bool) {
         self.calls = Some(calls);
         self.entered = Some(entered);

@@ -86,7 +86,7 @@ impl Diagnosis {
         format!("Linux {kernel}, {architecture}{under}; {image}")
     }
 
-    /// Returns whether reads are slow, and vdso-who works here.
+    /// Returns whether reads are slow and vdso-who works here, so that the report should name it.
     fn is_for_who(&self) -> bool {
         let Platform {
             supervisor,

@@ -155,7 +155,8 @@ impl<'a> Facts<'a> {
         let choices: Vec<&str> = self.parameters().filter(|word| is_choice(word)).collect();
         if !exclusions.is_empty() {
             let why = exclusions.join(" and ");
-            // A choice acts only where the counter can be chosen, so it comes second.
+            // A parameter that chooses a clock source has an effect only where the counter can be
+            // chosen, so it is named after those that exclude the counter.
             let all = [exclusions, choices].concat().join(" and ");
             return format!(
                 "it was booted with {why} and uses {source} ({what}). Remove {all} from the kernel's \
@@ -255,8 +256,8 @@ impl<'a> Facts<'a> {
         )
     }
 
-    /// Returns the available clock source that the vDSO can read, otherwise one that it may be able
-    /// to read.
+    /// Returns an available clock source that the vDSO can read or, if there is none, one that it
+    /// may be able to read.
     fn better(self) -> Option<&'a str> {
         let sources = &self.platform.clock_source;
         let mut if_stable = None;

@@ -8,8 +8,8 @@ use crate::call::Call;
 
 type Answer = Result<i64, Errno>;
 
-/// The cost of one read in nanoseconds, both ways: the median of the rounds. In each round, the two
-/// ways take turns.
+/// The cost of one read in nanoseconds, through vdso-time and as a system call. Both costs are
+/// medians of several rounds. Each round times both, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Speed {
     pub(crate) here: f64,
@@ -49,7 +49,7 @@ fn first_step() -> Option<f64> {
 ///
 /// The search takes 12 ms. It takes longer for a clock that advances with the timer's ticks, which
 /// come every 1 to 10 ms. If the thread did not run meanwhile, a single step can comprise many
-/// ticks, so the search waits for several.
+/// ticks, so the search waits for several steps.
 pub(crate) fn step(clock: ClockId) -> Option<i64> {
     const FEW_STEPS: u32 = 3;
     const MANY_STEPS: u32 = 100;
@@ -92,8 +92,8 @@ fn nanos_since(start: Instant) -> Option<f64> {
 
 /// Times a read. Returns `None` if it fails.
 pub(crate) fn speed(read: Call) -> Option<Speed> {
-    // Each read is a loop of its own without a branch on `read`, and each answer becomes one
-    // number: copying the time that was just written would cost more than some reads.
+    // Each kind of read has a loop of its own, without a branch on `read`, and each answer becomes
+    // one number: copying the time that was just written would cost more than some reads.
     let sum = |time: Timespec| time.tv_sec.wrapping_add(time.tv_nsec);
     let micros = |time: Timeval| time.tv_sec.wrapping_add(time.tv_usec);
     let cpu = |here: Cpu| i64::from(here.cpu.wrapping_add(here.node));

@@ -27,7 +27,7 @@ mod tests;
 
 const MONOTONIC: Call = Call::ClockGettime(ClockId::MONOTONIC);
 
-/// A read that costs more than this share of a system call is slow.
+/// A read that takes more than this share of a system call's time is slow.
 const SLOW: f64 = 0.8;
 
 /// Returns the cause and the sentences for these calls.

@@ -33,8 +33,8 @@ use vdso_time::vdso::Vdso;
 struct Sleeper(Pid);
 
 impl Sleeper {
-    /// Forks this process, and lets the child do some work. Returns `None` if the child could not,
-    /// because something is missing here.
+    /// Forks this process, and lets the child do some work. Returns `None` if the child could not
+    /// do the work, because this machine lacks something.
     fn after(work: impl FnOnce() -> io::Result<()>) -> Option<Self> {
         let (mut reader, mut writer) = UnixStream::pair().unwrap();
         // The parent drops this closure and with it the writing end, so if the child dies, the
@@ -284,8 +284,9 @@ fn process_with(image: &[u8]) -> Option<Sleeper> {
     }
 }
 
-/// Makes a 64-bit image, then the content, the names and the section headers: the name's offset,
-/// type, address and size of each. The name at offset 1 is `.eh_frame_hdr`.
+/// Makes a 64-bit image that is followed by `content`, the names of sections, and the section
+/// headers. Each element of `sections` is the offset of a name, a type, an address and a size. The
+/// name at offset 1 is `.eh_frame_hdr`.
 fn with_sections(content: &[u8], sections: &[[u64; 4]]) -> Vec<u8> {
     const NAMES: [u8; 16] = *b"\0.eh_frame_hdr\0\0";
     let symbols = vec![Sym {
@@ -498,8 +499,8 @@ fn a_missing_proc_is_not_taken_for_a_missing_process() {
     });
 }
 
-/// Starts a static ELF32 program for i386. `name` is the name of its file, and `code` returns its
-/// code for the address of the file's path.
+/// Starts a static ELF32 program for i386. `name` is the name of its file. `code` gets the address
+/// of the file's path in the program, and returns the program's code.
 fn program_of_32_bits(name: &str, code: impl FnOnce(u32) -> Vec<u8>) -> Option<Sleeper> {
     const BASE: u32 = 0x0804_8000;
     if ARCH != "x86_64" {

@@ -16,7 +16,8 @@ use xshell::{Cmd, Shell, cmd};
 
 use crate::{cache, step};
 
-/// The URI of a mirror. apt's options for it may precede it: `[trusted=yes] file:/mirror`.
+/// The variable with the URI of a mirror. apt's options for the mirror may precede the URI:
+/// `[trusted=yes] file:/mirror`.
 const MIRROR_VARIABLE: &str = "VDSO_TIME_DEBIAN_MIRROR";
 
 /// The pauses before a mirror that failed is asked again, in seconds.
@@ -42,11 +43,12 @@ const SUITES: &[&str] = &[
     "unstable",
 ];
 
-/// The machine's settings that also hold in the private root: how to reach a mirror, and whether
-/// its lists may be old.
+/// The prefixes of the settings of this machine's apt that also hold in the private root: how to
+/// reach a mirror, and whether the mirror's lists may be old.
 const INHERITED: &[&str] = &["Acquire::http", "Acquire::Check-", "Acquire::Retries"];
 
-/// A package by its Debian names, e.g. `libstd-rust-web-dev`, `armhf`, `bookworm`.
+/// A package, as Debian names it, its architecture and its suite, e.g. `libstd-rust-web-dev`,
+/// `armhf`, `bookworm`.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Package {
     pub(crate) name: String,
@@ -63,7 +65,7 @@ impl Package {
         }
     }
 
-    /// Returns the newest version in the suite, in apt's syntax.
+    /// Returns the request for the newest version in the suite, in apt's syntax.
     fn request(&self) -> String {
         format!("{}:{}/{}", self.name, self.architecture, self.suite)
     }
@@ -88,7 +90,7 @@ pub(crate) struct Archive {
 }
 
 impl Archive {
-    /// Fetches the index that has the packages. Downloads go to the directory `downloads`.
+    /// Fetches the index that lists the packages. Downloads go to the directory `downloads`.
     ///
     /// If the mirror fails, apt keeps an older index, whose signature it has verified.
     pub(crate) fn open(downloads: &Path, packages: &[Package]) -> Result<Self> {
@@ -123,7 +125,7 @@ impl Archive {
         let configuration = configuration(&sh, &directory, downloads, &native, &architectures)?;
         fs::write(directory.join("apt.conf"), configuration)?;
 
-        // A mirror of this machine does not change while we wait.
+        // A mirror on this machine does not change while we wait.
         let pauses = if mirror.contains("file:") {
             &[]
         } else {
@@ -309,7 +311,8 @@ pub(crate) fn unpack(packages: &[Package], with_dependencies: bool, into: &Path)
     Ok(())
 }
 
-/// Returns Debian's mirror: the one that the environment names, else the first of apt's sources.
+/// Returns Debian's mirror: the one that the environment names or, if it names none, the first one
+/// in apt's sources.
 fn mirror(sh: &Shell) -> Result<String> {
     let mut uri = env::var(MIRROR_VARIABLE).unwrap_or_default();
     if uri.starts_with('[') {

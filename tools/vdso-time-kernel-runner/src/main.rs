@@ -88,7 +88,8 @@ fn print_rust(check: Option<&str>, triples: &[String]) -> anyhow::Result<()> {
     match check {
         Some(crates) => {
             let sysroot = compiler.sysroot_to_check(triples, crates)?;
-            // clippy-driver reads `SYSROOT`, and would use it for build scripts as well.
+            // The variable is not called `SYSROOT`, because clippy-driver would read that, and use
+            // this sysroot for build scripts as well.
             println!("CHECK_SYSROOT={}", sysroot.display());
         }
         None => {

@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the frames found when the bytes come in parts of this size, and the kernel's
+    /// Returns the frames that are found when the bytes come in parts of `size`, and the kernel's
     /// messages.
     fn received(text: &str, size: usize) -> (Vec<Frame>, String) {
         let mut console = Console::default();

@@ -185,7 +185,7 @@ fn user_plan(arch: &Arch, libraries: Option<PathBuf>) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Returns the plan for programs in a kernel, without init, which is not built yet.
+/// Returns the plan for programs in a kernel. It lacks init, which is built later.
 fn boot_plan(boot: &Boot) -> Result<Plan> {
     let guest = boot.guest;
     let files = tools::guest(guest, boot.kernel)?;
@@ -194,7 +194,7 @@ fn boot_plan(boot: &Boot) -> Result<Plan> {
     let mut more = Vec::new();
     let mut clock = None;
     if guest.name == "loong64" {
-        // The kernel starts in 1970, because the driver of the clock chip is a module.
+        // The kernel's wall clock starts in 1970, because the driver of the clock chip is a module.
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
         clock = Some(now.as_secs() as i64);
     }

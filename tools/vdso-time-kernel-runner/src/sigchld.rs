@@ -17,7 +17,8 @@ use signal_hook::flag;
 
 static IS_IGNORED: OnceLock<bool> = OnceLock::new();
 
-/// Catches the signal if the caller ignores it. A program that replaces this one gets the default.
+/// Catches the signal if the caller ignores it. In a program that replaces this one, the signal has
+/// its default treatment.
 pub(crate) fn catch() -> io::Result<()> {
     let is_ignored = is_ignored();
     if is_ignored {

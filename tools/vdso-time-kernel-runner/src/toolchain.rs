@@ -42,8 +42,8 @@ impl Compiler {
         Ok(Self { tree: Some(tree) })
     }
 
-    /// Returns the installed compiler if it has the target's libraries, else the oldest supported
-    /// one.
+    /// Returns the installed compiler if it has the target's libraries, and otherwise the oldest
+    /// supported one.
     pub fn for_target(triple: &str) -> Result<Self> {
         if is_installed(triple)? {
             return Ok(Self { tree: None });
@@ -110,7 +110,7 @@ impl Compiler {
                 cargo = cargo.arg("-Zbuild-std-features=").env("RUSTFLAGS", "");
                 "debug"
             } else {
-                // Without its bitcode no program could be built with `lto`.
+                // Without the library's bitcode no program could be built with `lto`.
                 cargo = cargo.env("RUSTFLAGS", "-Cembed-bitcode=yes");
                 "release"
             };
@@ -165,7 +165,8 @@ impl Compiler {
         }
     }
 
-    /// Returns where the shared libraries are. Debian's compiler does not find its own.
+    /// Returns the value of `LD_LIBRARY_PATH` with which Debian's compiler finds its shared
+    /// libraries. It does not find them by itself. Returns `None` for the installed compiler.
     fn library_path(&self) -> Option<OsString> {
         let tree = self.tree.as_ref()?;
         let mut path = OsString::from(tree.join(format!("usr/lib/{ARCH}-linux-gnu")));

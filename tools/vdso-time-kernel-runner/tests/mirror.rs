@@ -1,5 +1,6 @@
-//! A Debian mirror on 127.0.0.1 that is right, out of step, or lacks its packages. The tests check
-//! how the command ends if its machine cannot be fetched, and what is in the cache then.
+//! A Debian mirror on 127.0.0.1 that is complete, whose index does not match its signature, or that
+//! lacks packages. The tests check how the command ends if its machine cannot be fetched, and what
+//! is in the cache then.
 
 mod common;
 
@@ -179,7 +180,8 @@ fn a_mirror_is_asked_again_after_a_pause() {
     assert!(count.load(Ordering::Relaxed) >= 2, "{errors}");
 }
 
-/// Answers one request for a file. The first index is too long.
+/// Answers one request for a file. The first time an index is requested, the answer is longer than
+/// the file.
 fn answer(mut stream: TcpStream, directory: &Path, indexes: &AtomicUsize) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let request = lines.next().transpose()?.unwrap_or_default();

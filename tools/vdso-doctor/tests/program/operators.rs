@@ -90,8 +90,8 @@ fn an_unknown_place_is_no_sample() {
         locations.iter().all(|line| line.ends_with(" 0")),
         "{text}{error}"
     );
-    // Without a vDSO the kernel answers each read for certain, so the status is 1. With one, only a
-    // `getcpu` that the vDSO lacks is certain, and no clock.
+    // Without a vDSO the kernel answers each read for certain, so the status is 1. With one, only
+    // the location of a `getcpu` that the vDSO lacks is certain, but no clock's location is.
     let has_clock = locations.iter().any(|line| line.contains("clock="));
     assert!(status == Some(1) || !has_clock, "{text}{error}");
 }

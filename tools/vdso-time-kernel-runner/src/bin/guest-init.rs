@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The interval at which a program's output is read.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// The exit code of a shell for a program that it cannot start.
+/// The exit code that a shell returns if it cannot start a program.
 const NOT_STARTED: u8 = 127;
 
 /// The directories of an ordinary system.
@@ -107,8 +107,8 @@ fn do_job(link: &mut Link) -> io::Result<()> {
 /// Creates what programs expect on every Linux system but the initramfs cannot contain.
 fn make_system() -> io::Result<()> {
     for (path, mode) in DIRECTORIES {
-        // If the package under test is below this directory, the initramfs has the directory, with
-        // its mode on the other machine.
+        // If the package under test is below this directory, the initramfs already contains the
+        // directory, with the mode that it has on the host.
         if !Path::new(path).is_dir() {
             fs::create_dir_all(path)?;
             fs::set_permissions(path, Permissions::from_mode(*mode))?;

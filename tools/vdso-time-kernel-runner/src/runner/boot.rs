@@ -17,18 +17,18 @@ use super::{MEMORY_VARIABLE, Process, Program, Run, ends_with_this_process, init
 use crate::protocol::{Console, Frame, Message, acknowledgement};
 use crate::step;
 
-/// The number of the kernel's last lines that an error shows.
+/// The number of lines in an error: the last ones that the kernel printed.
 const LAST_LINES: usize = 20;
 
-/// The memory in MiB that a kernel keeps for itself while it unpacks the archive. It was 40
-/// (armv7@5.10) to 260 (loongarch64@7) of 1024 MiB. With more memory it keeps more, at most a
-/// twentieth (ppc64le@6.1).
+/// The memory in MiB that a kernel keeps for itself while it unpacks the archive. In guests with
+/// 1024 MiB, kernels kept between 40 MiB (armv7@5.10) and 260 MiB (loongarch64@7). In guests with
+/// more memory they keep more, up to a twentieth of it (ppc64le@6.1).
 const KERNEL: u64 = 288;
 
 #[derive(Debug, PartialEq)]
 struct Failure {
     text: String,
-    /// QEMU ended before init ran, as it does about once in fifty boots.
+    /// Whether QEMU ended before init ran, which happens about once in fifty boots.
     may_retry: bool,
 }
 
@@ -140,7 +140,7 @@ fn listen(
 ) -> Result<(), Failure> {
     let mut console = Console::default();
     let mut job = Progress::new(run, memory, ended);
-    // The number of the next frame. All earlier ones arrived, in order.
+    // The number of the next frame. All earlier frames have arrived, in order.
     let mut next = 0;
     loop {
         while let Some(Frame(number, message)) = console.next_frame() {
@@ -430,7 +430,7 @@ mod tests {
         sender.send([hello, out].concat().into()).unwrap();
         let file = std::env::temp_dir().join(format!("out-{}", process::id()));
         File::create(&file).unwrap();
-        // The sender lives, as QEMU does.
+        // The sender is not dropped before the limit, as if QEMU were still running.
         let limit = Duration::from_secs(1);
         let outcome = listen_to(&receiver, limit, file.to_str().unwrap());
         let written = std::fs::read_to_string(&file).unwrap();
@@ -454,8 +454,9 @@ mod tests {
         assert_eq!(memory(512, 3 * MIB, 188 * MIB), 768);
     }
 
-    /// The board of `+notimer` has at most 1024 MiB. An archive is larger than its files by their
-    /// names: here each of them has a block, and a name of 120 bytes.
+    /// The board of `+notimer` has at most 1024 MiB. An archive is larger than its files, because
+    /// it also contains a header and a name for each: here each file fills one block and has a name
+    /// of 120 bytes.
     #[test]
     fn the_largest_guest_fits_into_each_machine() {
         let names = MOST / BLOCK * 230;

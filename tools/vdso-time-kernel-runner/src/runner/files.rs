@@ -147,7 +147,7 @@ impl Files {
         Ok(files)
     }
 
-    /// Adds an entry that this machine need not have, such as init.
+    /// Adds an entry that need not exist on this machine, such as init.
     pub(super) fn add(&mut self, path: &str, entry: Entry) {
         self.entries.insert(path.into(), entry);
     }
@@ -162,7 +162,7 @@ impl Files {
     }
 
     /// Adds the package, and what its links lead to. Returns the paths of the package's files
-    /// except the programs, which are there already.
+    /// except the programs, which have been added before.
     fn add_package(&mut self, package: &Path) -> Result<Vec<PathBuf>> {
         let (found, is_complete) = self.walk(package, u64::MAX)?;
         if !is_complete {
@@ -457,7 +457,8 @@ mod tests {
         let middle = scratch.write("package/middle", &"m".repeat(BLOCK as usize + 1));
         let (mut files, _) = scratch.collect();
         let count = files.entries.len();
-        // The directory and a block each for the small file and the ends of the others.
+        // A directory counts as one block, and a file's last, partial block counts as a whole one.
+        // So these are the blocks of the directory, `large`, `small` and `middle`.
         let blocks = 1 + 3 + 1 + 2;
         let of_package = vec![large.clone(), small, middle];
         files

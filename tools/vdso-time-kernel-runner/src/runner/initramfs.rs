@@ -56,7 +56,7 @@ const CONFIGURATION: &[(&str, &str)] = &[
     ),
 ];
 
-/// The initramfs, and what the guest needs for it.
+/// The initramfs, and the memory that its files need in the guest.
 pub(super) struct Initramfs {
     /// The files in the format `newc`, without compression.
     pub(super) archive: Vec<u8>,

@@ -30,8 +30,8 @@ pub const PLAN_VARIABLE: &str = "VDSO_TIME_RUNNER_PLAN";
 pub const TIMEOUT_VARIABLE: &str = "VDSO_TIME_GUEST_TIMEOUT";
 const TIMEOUT: u32 = 120;
 
-/// The variable with the least memory of a guest in MiB, and its default, which is enough for most
-/// tests.
+/// The variable with the minimum memory of a guest in MiB, and its default, which is enough for
+/// most tests.
 pub const MEMORY_VARIABLE: &str = "VDSO_TIME_GUEST_MEMORY";
 const MEMORY: u32 = 512;
 
@@ -103,7 +103,7 @@ pub struct Run<'a> {
     pub err: File,
     /// How long each program may run.
     pub limit: Duration,
-    /// For a kernel: the guest's least memory in MiB.
+    /// For a kernel: the guest's minimum memory in MiB.
     pub memory: u32,
 }
 
@@ -112,7 +112,8 @@ impl<'a> Run<'a> {
     pub fn new(plan: &'a Plan, programs: &'a [Program]) -> Result<Self> {
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let err = File::from(io::stderr().as_fd().try_clone_to_owned()?);
-        // The number has 32 bits, because a later deadline could overflow.
+        // The number of seconds has 32 bits, because with a larger number the deadline could
+        // overflow.
         let seconds = number(TIMEOUT_VARIABLE)?.unwrap_or(TIMEOUT);
         let memory = number(MEMORY_VARIABLE)?.unwrap_or(MEMORY);
         Ok(Self {
@@ -193,7 +194,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended.
+        // An error is ignored, because the program may have ended already.
         let _ = self.0.kill().and_then(|()| self.0.wait());
     }
 }
@@ -216,8 +217,8 @@ pub fn run_for_cargo(words: &[String], plan: Option<Plan>) -> ExitCode {
     }
 }
 
-/// Runs programs one after the other. Each line of the list is a program with its arguments, in
-/// JSON. Prints a line with its status after each.
+/// Runs programs one after the other. Each line of `list` is a program with its arguments, in JSON.
+/// After each program, prints its exit code and path.
 pub fn run_all(plan: &Plan, list: impl BufRead) -> Result<()> {
     set_parent_process_death_signal(Some(Signal::TERM))?;
     let mut programs = Vec::new();

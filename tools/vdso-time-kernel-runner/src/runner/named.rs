@@ -25,9 +25,9 @@ const PARENT: &[u8] = b"../";
 /// The longest name of a file.
 const LONGEST_NAME: usize = 255;
 
-/// Returns the existing paths outside the package that the program's bytes contain: relative to the
-/// package's parents, or absolute and in cargo's target directory, as `CARGO_BIN_EXE_NAME` and
-/// `OUT_DIR` are.
+/// Returns the existing paths that the program's bytes contain: paths that lead out of the package
+/// with `../`, and absolute paths in cargo's target directory, such as `CARGO_BIN_EXE_NAME` and
+/// `OUT_DIR`.
 pub(super) fn paths(bytes: &[u8], program: &Path, package: &Path) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for at in find_iter(bytes, PARENT) {
@@ -63,7 +63,7 @@ fn relative(text: &[u8], package: &Path) -> Option<PathBuf> {
     longest(base, rest)
 }
 
-/// Returns the longest path in a directory that the text begins with, if one exists.
+/// Returns the longest existing path in `directory` with which the text begins, if there is one.
 fn longest(directory: &Path, text: &[u8]) -> Option<PathBuf> {
     let is_end = |byte: &u8| matches!(byte, b'/' | b'\0' | b'\n');
     let most = text.len().min(LONGEST_NAME + 1);
@@ -133,7 +133,7 @@ mod tests {
                 "../../shared/sub/x y é.binother",
                 Some("shared/sub/x y é.bin"),
             ),
-            // A file that the test may create there.
+            // The test may create this file, so its directory is needed.
             ("../../shared/sub/new", Some("shared/sub")),
             ("../../sharedother", Some("shared")),
             // The package and its parents are not files beside it.

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::thread;
 
 /// Records that the current test, or the rest of it, is not run, and why: in the file that
-/// `VDSO_TIME_SKIPS` names, or else on standard output.
+/// `VDSO_TIME_SKIPS` names or, if it names none, on standard output.
 pub(crate) fn not_run_here(reason: impl Display) {
     let program = env::current_exe().unwrap_or_default();
     let program = program.file_name().unwrap_or_default().to_string_lossy();
