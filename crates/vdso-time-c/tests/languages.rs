@@ -485,8 +485,8 @@ fn python_zig_and_go_programs_get_the_times_of_their_languages() {
 }
 
 /// Links the static library before `-lm`, as `pkg-config --libs` and g++ do. Zig is left out,
-/// because its own compiler library has another sqrt() beside the division of 128-bit numbers, with
-/// or without this library.
+/// because its own compiler library defines a sqrt() beside the division of 128-bit numbers. It
+/// replaces libm's, with or without this library.
 #[test]
 fn the_static_library_does_not_replace_libm() {
     if !can_build() {
@@ -572,8 +572,8 @@ fn assert_is_of_libc(name: &str) {
     assert!(libc.contains(&name) || is_reserved, "{name}");
 }
 
-/// Returns the names of the symbols that an object defines. Fails if it needs one that libc may
-/// lack.
+/// Returns the names of the symbols that an object defines. Fails if the object needs a function
+/// that libc may lack.
 fn defined(symbols: &Symtab<'_>, strings: &Strtab<'_>) -> BTreeSet<String> {
     let mut defined = BTreeSet::new();
     for symbol in symbols {

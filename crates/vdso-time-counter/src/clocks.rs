@@ -73,8 +73,8 @@ clock! {
     /// `CLOCK_MONOTONIC`, read from the counter after all earlier instructions.
     ///
     /// No time is earlier than a time that any thread read before, except as [Order](super#order)
-    /// says. If a thread only compares its own times, [`CounterMonotonicUnordered`] is cheaper.
-    /// [`CounterRealtime::of`] returns the wall time of an instant.
+    /// says. A thread that only compares times of its own can use [`CounterMonotonicUnordered`],
+    /// which is cheaper. [`CounterRealtime::of`] returns the wall time of an instant.
     ///
     /// # Examples
     ///
@@ -124,8 +124,8 @@ clock! {
     ///
     /// The CPU may read the counter before it has finished earlier instructions. So no time is
     /// earlier than a time that the *same thread* read before, except as [Order](super#order) says.
-    /// But it can be some nanoseconds earlier than a time that another thread read before. Its
-    /// times do not mix with the times of [`CounterMonotonic`], which promises more:
+    /// But a time can be some nanoseconds earlier than a time that another thread read before. The
+    /// times of this clock do not mix with the times of [`CounterMonotonic`], which promises more:
     ///
     /// ```compile_fail,E0277
     /// use vdso_time_counter::{CounterMonotonic, CounterMonotonicUnordered};
@@ -188,8 +188,8 @@ impl CounterRealtime {
 /// counter is not used.
 ///
 /// On x86 the fence is executed before `read` is called. If the counter is not used, the vDSO
-/// answers, and it has a fence of its own, so such a program would wait twice. Without the test of
-/// `is_off`, its reads took 1.3 to 1.6 times as long as the vDSO's alone; with the test they take
+/// answers, and it has a fence of its own, so a read would wait twice. Without the test of
+/// `is_off`, such a read took 1.3 to 1.6 times as long as the vDSO's alone; with the test it takes
 /// 1.02 times as long. The test does not make a read from the counter slower, because it is one
 /// load from a fixed address, which waits for no other load.
 #[inline]

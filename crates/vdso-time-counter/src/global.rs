@@ -41,7 +41,7 @@ pub fn state() -> State {
 ///
 /// # Errors
 ///
-/// If the counter will not be used, or not for some time. The error says why.
+/// If the counter will not be used, or will not be used for some time. The error says why.
 pub fn check() -> Result<(), Unavailable> {
     CLOCK.check()
 }

@@ -59,7 +59,7 @@ fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
 }
 
 /// Looks for `dsb`, because `isb` alone does not wait for a load (Arm Architecture Reference
-/// Manual, B2.3.7), and for one branch, which chooses between `isb` with `CNTVCT_EL0` and
+/// Manual, B2.3.7). Also looks for one branch, which chooses between `isb` with `CNTVCT_EL0` and
 /// `CNTVCTSS_EL0` alone. `cargo xtask msrv test --test codegen aarch64 -- --nocapture` prints the
 /// instructions.
 #[test]

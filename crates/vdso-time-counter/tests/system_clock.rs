@@ -22,7 +22,8 @@ const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
 /// in a guest.
 const MAY_CHANGE_CLOCK: &str = "VDSO_TIME_TEST_MAY_CHANGE_CLOCK";
 
-/// Waits until no other test changes the system.
+/// Waits until no other test changes the system, and returns the lock that keeps other tests from
+/// doing so. Returns `None` if tests must not change the clock here.
 fn turn() -> Option<MutexGuard<'static, ()>> {
     static TURN: Mutex<()> = Mutex::new(());
     if env::var_os(MAY_CHANGE_CLOCK).is_none() {

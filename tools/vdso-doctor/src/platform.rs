@@ -254,8 +254,8 @@ fn is_new(seconds: i64) -> bool {
     seconds < 5
 }
 
-/// Returns whether the kernel may have started just now. It reads no file, unlike
-/// [`Platform::look`].
+/// Returns whether the kernel may have started just now. Unlike [`Platform::look`], this function
+/// reads no file.
 pub(crate) fn may_be_new() -> bool {
     clock_gettime(ClockId::BOOTTIME).is_ok_and(|time| is_new(time.tv_sec))
 }

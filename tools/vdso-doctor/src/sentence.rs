@@ -116,7 +116,7 @@ impl<'a> Facts<'a> {
         format!("it is unknown where {call} is answered: {why}.")
     }
 
-    /// Returns why the vDSO does not have a clock, and what to use instead.
+    /// Returns why the vDSO does not answer for a clock, and what to use instead.
     fn not_served(self, call: Call) -> String {
         let has_monotonic = self.is_in_user_space(Call::ClockGettime(ClockId::MONOTONIC));
         let advice = match call.clock() {
@@ -137,7 +137,7 @@ impl<'a> Facts<'a> {
         format!("{call} enters the kernel, because this kernel's vDSO does not have it. {advice}.")
     }
 
-    /// Returns why the kernel reads another clock source than the CPU's counter, and what to do.
+    /// Returns why the kernel reads a clock source other than the CPU's counter, and what to do.
     fn distrust(self, reason: &str) -> String {
         let source = self.source();
         let what = clock_source(source).1;

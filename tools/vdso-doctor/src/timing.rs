@@ -19,11 +19,12 @@ pub(crate) struct Speed {
 
 const ROUNDS: usize = 11;
 
-/// The duration of a round, which is so long that reading the watch costs nothing in comparison.
+/// The duration of a round. It is so long that the two reads of `CLOCK_MONOTONIC` which time the
+/// round cost nothing in comparison.
 const ROUND_NANOS: f64 = 100_000.0;
 
-/// The maximum number of reads in a round. It ends the search for the right number if the watch
-/// does not advance.
+/// The maximum number of reads in a round. It ends the search for the right number if
+/// `CLOCK_MONOTONIC` does not advance.
 const MOST_READS: u32 = 1 << 20;
 
 /// Returns whether `CLOCK_MONOTONIC` can time a round. It cannot if a sandbox denies it, or if the

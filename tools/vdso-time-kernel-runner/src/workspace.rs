@@ -71,8 +71,9 @@ fn try_metadata(arguments: &[&str]) -> anyhow::Result<Value> {
     Ok(serde_json::from_str(&text)?)
 }
 
-/// Returns the cargo that started this program, otherwise the one in PATH. The path in `CARGO` is
-/// not rustup's proxy, which could choose another toolchain.
+/// Returns the cargo that started this program or, if cargo did not start it, the one in PATH. The
+/// first one's path is in `CARGO`. It is cargo itself, and not rustup's proxy, which could choose
+/// another toolchain.
 pub fn cargo(sh: &Shell) -> Cmd<'_> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     cmd!(sh, "{cargo}").quiet()

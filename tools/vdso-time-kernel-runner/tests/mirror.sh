@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes a Debian mirror in the directory $1: the suite bookworm with one kernel and one shell. If
-# there is one, makes its index again. Signs the index with the key $2, and makes that if it does not
-# exist.
+# Makes a Debian mirror in the directory $1: the suite bookworm with one kernel and one shell. If the
+# directory already has a mirror, makes its index again. Signs the index with the key $2, and makes
+# the key if it does not exist.
 set -eu
 directory=$1 key=$2
 home=$directory/$key-key

@@ -17,9 +17,9 @@
 //!   the high-water mark before it returns, and a fast read fails if its time is below the mark. If
 //!   the counter was not used during the first read, the mark is not needed, as shown below.
 //! - The first time comes from a segment and the second one from the vDSO: the second time is at
-//!   least the time of that segment's end, or, if the tick is before the segment's first one, at
-//!   least the segment's first time. After a restart, or when the counter becomes unavailable, the
-//!   segment stays in force until it ends.
+//!   least the time of that segment's end, or, if the tick of the second read is before the
+//!   segment's first tick, at least the segment's first time. After a restart, or when the counter
+//!   becomes unavailable, the segment stays in force until it ends.
 //!
 //! A slow read loads the latch before it reads the counter. So its tick is not smaller than the
 //! ticks that the writer of the segment read. For an ordered fast read the order of the latch and
@@ -107,8 +107,8 @@ fn count(counter: &AtomicUsize) {
     counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }
 
-/// Returns whether a time is at least [`SOON`] after the high-water mark. The mark can also be
-/// later than the time.
+/// Returns whether a time is at least [`SOON`] after the high-water mark. The mark can be later
+/// than the time: then the result is `false`.
 #[inline]
 fn is_long_after(now: u64, high_water: u64) -> bool {
     now.wrapping_sub(high_water).wrapping_sub(SOON) as i64 >= 0
@@ -207,12 +207,13 @@ impl<S: Source> CounterClock<S> {
         let Some(now) = answer.asked else {
             return Some(nanos.wrapping_add(answer.offset));
         };
-        // No segment is in force, so this read must find out whether the clock was set.
+        // No segment is in force, so this read must find out whether the wall clock was set.
         let realtime = self.source.realtime()?;
         if answer.is_off {
             // The reads before this one returned the kernel's time, because the counter was
             // unavailable, and so does this one. The offset does not follow a step that is smaller
-            // than its error. So with the offset, the clock could go back after such a step.
+            // than its error. So if this read used the offset, the wall clock could go back after
+            // such a step.
             return Some(realtime);
         }
         let step = realtime
@@ -526,7 +527,8 @@ impl<S: Source> CounterClock<S> {
         Ok(())
     }
 
-    /// Returns whether the clock was read, so that the kernel was asked for its clock source.
+    /// Returns whether the clock has been read. The first read asks the kernel for its clock
+    /// source.
     pub(crate) fn was_read(&self) -> bool {
         self.load().has_offset()
     }
@@ -572,7 +574,7 @@ impl<S: Source> CounterClock<S> {
 struct SlowAnswer {
     /// The monotonic time.
     nanos: u64,
-    /// The offset of the wall clock that reads from the segment use.
+    /// The offset that wall-clock reads from the segment use.
     offset: i64,
     /// [`ClockState::turn`].
     turn: u64,

@@ -9,9 +9,9 @@
 //! store clears the bit and advances the number. If another caller was faster, the words are
 //! dropped.
 //!
-//! No other caller takes the bit from its holder, because the holder might only be stopped. If the
-//! holder does not exist any more, as in the child of a fork by another thread, the other callers
-//! can read, but not update.
+//! No other caller takes the bit from its holder, because the holder might only be stopped, and
+//! would later continue its stores. If the holder does not exist any more, as in the child of a
+//! fork by another thread, the other callers can read, but not update.
 //!
 //! The sequence number also carries a *mark*, one bit that each update sets or clears with its
 //! words. A reader that only needs the mark loads one word, at a fixed address.
@@ -57,8 +57,8 @@ use core::sync::atomic::{AtomicUsize, Ordering, fence};
 const WRITER: usize = 1;
 /// The bit that an update chooses.
 const MARK: usize = 2;
-/// The increment of the sequence number: the size of 16 words. In a latch of 16 words, a mask gives
-/// their offset.
+/// The increment of the sequence number: the size of 16 words in bytes. So in a latch of 16 words,
+/// a mask turns the sequence number into the offset of the copy that it selects.
 const STEP: usize = 128;
 
 /// Two copies of `N` words.

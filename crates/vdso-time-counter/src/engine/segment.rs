@@ -54,7 +54,7 @@ impl Segment {
         if passed < self.span { Some(self) } else { None }
     }
 
-    /// Returns the time of a tick, which the segment covers.
+    /// Returns the time of a tick that the segment covers.
     pub(crate) fn time(&self, ticks: u64) -> u64 {
         let passed = nanos(ticks.wrapping_sub(self.start), self.rate);
         self.nanos.wrapping_add(passed)

@@ -57,7 +57,7 @@ pub(crate) struct ClockState {
     pub(crate) sampled: Sample,
     /// The measured rate. The segment's rate is this one plus a correction.
     pub(crate) base_rate: Rate,
-    /// The least number of ticks that a read of both clocks took. Only 32 bits of it are stored.
+    /// The least number of ticks that a sample took. Only 32 bits of it are stored.
     pub(crate) cost: u64,
     /// When the kernel was last asked for its clock source.
     pub(crate) checked: u64,

@@ -34,7 +34,7 @@ pub enum Status {
     /// The counter's rate is being measured.
     ///
     /// That takes 11 ms of reads. Reads more than a second apart never measure it. It is measured
-    /// again after a suspend, a move or restore of the virtual machine, and setns(2).
+    /// again after a suspend, after a move or a restore of the virtual machine, and after setns(2).
     Calibrating,
     /// No read came in time to renew the segment. Of two reads within 1 ms, the second one makes
     /// the next segment.
@@ -146,7 +146,7 @@ pub struct Statistics {
     /// How often the counter became unavailable. A check that confirms the same reason does not
     /// count.
     pub times_unavailable: u64,
-    /// Why it became unavailable the last time.
+    /// Why the counter last became unavailable.
     pub last_unavailable: Option<Unavailable>,
     /// How often the kernel's clock or the counter jumped while the counter was used: the system
     /// resumed, or its virtual machine was moved, restored or stopped.

@@ -352,7 +352,7 @@ impl<S: Source> Transition<'_, S> {
         }
     }
 
-    /// Returns the number of ticks above which a read of both clocks is suspect.
+    /// Returns the number of ticks above which the cost of a sample is suspect.
     ///
     /// If the kernel stops using the counter, each read becomes a system call, which usually takes
     /// at least three times as long. A vDSO that reads a hypervisor's page can fall back to the
@@ -417,7 +417,7 @@ struct Passed {
     ticks: u64,
     /// The nanoseconds that these ticks take at the base rate.
     expected: u64,
-    /// The nanoseconds by which the kernel's clock advanced more than that.
+    /// The nanoseconds that the kernel's clock advanced beyond `expected`.
     change: i64,
 }
 

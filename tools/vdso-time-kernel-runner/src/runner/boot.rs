@@ -73,7 +73,7 @@ impl Archive {
     }
 }
 
-/// Returns the guest's memory in MiB, which is at least the given one.
+/// Returns the guest's memory in MiB, which is at least `given`.
 ///
 /// The kernel unpacks the archive into a tmpfs, and then frees the archive. The tmpfs holds at most
 /// half of the memory that the kernel and the archive leave free. If that is too little, the kernel

@@ -284,8 +284,8 @@ impl Files {
 
     /// Returns whether cargo created this directory. The name `target` proves nothing, because some
     /// repositories contain a directory of that name. Cargo's tag proves it, but a target directory
-    /// that CI restored from a cache may lack the tag. Then the directory of each profile still
-    /// contains fingerprints.
+    /// that CI restored from a cache may lack the tag. In that case the fingerprints in the
+    /// directory of each profile prove it.
     fn is_built(&self, directory: &Path) -> bool {
         if self.built.iter().any(|built| built == directory) {
             return true;
