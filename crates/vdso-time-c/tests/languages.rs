@@ -93,7 +93,7 @@ fn split(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }
 
-/// Runs a program of the target for at most a minute. Returns what it prints.
+/// Runs a program of the target for at most five minutes. Returns what it prints.
 fn run_program(words: &[&str]) -> String {
     let runner = foreign("RUNNER").unwrap_or_default();
     let output = run(&[&["timeout", "300"], &*split(&runner), words].concat());

@@ -1,7 +1,7 @@
 //! Finds out, with proof, whether this process reads its clocks in user space, through the vDSO, or
 //! in the kernel.
 //!
-//! This is the library of the program `vdso-doctor`, which reports on a machine, is a check for
+//! This is the library of the program `vdso-doctor`, which reports on a machine, checks reads for
 //! scripts and health probes, and examines other processes: `cargo install vdso-doctor`. Its page
 //! on [crates.io](https://crates.io/crates/vdso-doctor) shows what it prints.
 //!
@@ -158,9 +158,9 @@ const CALLS_OF_A_DIAGNOSIS: u32 = 1000;
 /// It starts a thread, which makes 32 calls of each read on each CPU, one CPU after the other. So
 /// the more CPUs there are, the longer it takes, and on busy CPUs it waits for its turn. It gives
 /// up after 5 to 10 s if a thread with real-time priority occupies a CPU. In the first five seconds
-/// of a gVisor sandbox it takes 1.5 s, because its kernel still measures the CPU's counter. It can
-/// take as long in the first five seconds after a Linux kernel has started. The [crate's
-/// page](crate#in-a-server) describes what it does to the process.
+/// of a gVisor sandbox it takes 1.5 s, because gVisor's kernel is still measuring the CPU's
+/// counter. It can take as long in the first five seconds after a Linux kernel has started. The
+/// [crate's page](crate#in-a-server) describes what it does to the process.
 ///
 /// # Errors
 /// A [`Finding`] if a read enters the kernel, or if nothing can be proved.
@@ -185,8 +185,8 @@ pub fn check<R: Copy + Into<Call>>(calls: &[R]) -> Result<(), Finding> {
     Verdict::of(&calls, &about, CALLS_OF_A_CHECK, false).into_result()
 }
 
-/// How long to wait for a kernel that has just started, until it has chosen its clock source.
-/// gVisor takes 0.9 to 1.2 s.
+/// How long to wait until a kernel that has just started has chosen its clock source. gVisor takes
+/// 0.9 to 1.2 s.
 const SETTLING: Duration = Duration::from_millis(1500);
 
 /// A check of some calls, and the conclusion for the calls that the verdict is about.
@@ -200,9 +200,9 @@ struct Verdict {
 
 impl Verdict {
     /// Checks calls. A proof holds for one moment only, so the clock source must not change during
-    /// the check. If the kernel has just started and may soon change it, this function waits first.
-    /// If the clock source, or where reads are answered, changed during the check, it checks once
-    /// more.
+    /// the check. If the kernel has just started and may soon change its clock source, this
+    /// function waits first. If the clock source changed during the check, or if the findings show
+    /// that answers moved between user space and the kernel, this function checks once more.
     fn of(calls: &[Call], about: &[Call], on_each_cpu: u32, is_timed: bool) -> Self {
         let before = Platform::look();
         if platform::is_counter_fatal() {

@@ -74,7 +74,7 @@ impl Reader {
     }
 }
 
-/// The clock sources of the architectures with a table.
+/// The clock sources of the architectures for which vdso-time has a table.
 pub(crate) const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
     ("tsc", Reader::Vdso, "the CPU's time-stamp counter"),
     // Not `Vdso`, because it should never be recommended: the kernel drops it when it has `tsc`.
@@ -175,7 +175,7 @@ impl Platform {
             Ok(name) => name.release().to_string_lossy().into_owned(),
             Err(_) => String::new(),
         };
-        // QEMU relocates its vDSO, so these addresses are equal there.
+        // QEMU relocates its vDSO, so the two addresses are equal under QEMU.
         let addresses = match Vdso::locate() {
             Ok(vdso) => Some(Addresses {
                 linked_for: vdso.image().load_address(),

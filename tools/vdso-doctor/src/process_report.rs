@@ -13,9 +13,9 @@ use crate::{CALLS_OF_A_CHECK, Call, ProcessError, ProcessSymbol, ProcessVdso, Ve
 
 /// The vDSO of another process, and what its clock reads cost.
 ///
-/// The doctor does not run the other process's code. If the image is the doctor's own, its proof
-/// holds for that process as well. Otherwise the clock source, which all processes share, indicates
-/// where reads are answered.
+/// The doctor does not run the other process's code. If the image is the doctor's own, the doctor's
+/// proof holds for that process as well. Otherwise the clock source, which all processes share,
+/// indicates where reads are answered.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProcessDiagnosis {

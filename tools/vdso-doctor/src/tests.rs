@@ -183,7 +183,8 @@ fn a_supervisor_is_known_by_its_vdso() {
         let seen = supervisor(vdso(linked_for), release, |_| None);
         assert_eq!(seen, expected, "{linked_for:#x} {release}");
     }
-    // Valgrind hides the vDSO; a directory of its name does not.
+    // Valgrind hides the vDSO. So a process with a vDSO does not run under valgrind, even if its
+    // maps contain that name.
     let maps = |path: &str| {
         (path == "/proc/self/maps").then(|| "/usr/libexec/valgrind/vgpreload_core.so".into())
     };

@@ -136,7 +136,7 @@ impl<'a> Facts<'a> {
             return Cause::ClockNotServed;
         }
         // The clock source and the flags that a guest kernel shows explain nothing: they are those
-        // of the kernel below, or they have another meaning.
+        // of the kernel on which it runs, or they have another meaning.
         if supervisor.is_some() {
             return Cause::GuestKernel;
         }

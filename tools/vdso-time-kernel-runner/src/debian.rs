@@ -47,8 +47,8 @@ const SUITES: &[&str] = &[
 /// reach a mirror, and whether the mirror's lists may be old.
 const INHERITED: &[&str] = &["Acquire::http", "Acquire::Check-", "Acquire::Retries"];
 
-/// A package, as Debian names it, its architecture and its suite, e.g. `libstd-rust-web-dev`,
-/// `armhf`, `bookworm`.
+/// A package: its name, its architecture and its suite, as Debian names them, e.g.
+/// `libstd-rust-web-dev`, `armhf`, `bookworm`.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Package {
     pub(crate) name: String,
@@ -84,7 +84,7 @@ pub(crate) struct Archive {
     downloads: PathBuf,
     /// The pauses before a mirror that failed is asked again, in seconds.
     pauses: &'static [u64],
-    /// apt's error, if the mirror failed, so that the index is an older one from the cache.
+    /// apt's error, if the mirror failed. The index is then an older one from the cache.
     older: Option<String>,
     _lock: fs::File,
 }
@@ -236,8 +236,8 @@ impl Archive {
         Ok(None)
     }
 
-    /// Runs apt-get. If the mirror fails, waits and tries again, once for each pause. The inner
-    /// error is apt's.
+    /// Runs apt-get. If the mirror fails, waits and tries again, once for each pause. If all
+    /// attempts fail, the inner result is apt's error.
     fn fetch(&self, words: &[&str]) -> Result<Result<(), String>> {
         let mut pauses = self.pauses.iter();
         loop {

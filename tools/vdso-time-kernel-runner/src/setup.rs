@@ -42,16 +42,16 @@ impl Setup {
     /// Fetches and builds what is missing.
     pub fn new(machine: &Machine) -> Result<Self> {
         let arch = machine.arch;
-        // The downloads come first, because a mirror may lack something, and the compilation takes
-        // minutes.
+        // The downloads come first. If the mirror lacks something, the command then fails before
+        // the compilation, which takes minutes.
         let mut plan = match &machine.runner {
             Runner::Kernel(boot) => boot_plan(boot)?,
             Runner::Native | Runner::Emulator => Plan::default(),
         };
         let mut setup = Self {
             compiler: Compiler::for_target(arch.triple)?,
-            // The flags for static programs differ. If both shared a directory, cargo would compile
-            // everything again after each change between them.
+            // Static programs need other flags. If static and dynamic programs shared a directory,
+            // cargo would compile everything again after each change between them.
             target_directory: if machine.is_static() {
                 "on-static"
             } else {

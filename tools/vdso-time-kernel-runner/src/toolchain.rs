@@ -1,4 +1,4 @@
-//! The compilers: the installed one, and Debian's of the oldest supported version.
+//! The compilers: the installed one, and Debian's, which has the oldest supported version.
 
 use std::env::{self, consts::ARCH};
 use std::ffi::OsString;
@@ -23,12 +23,12 @@ const SUITE: &str = "bookworm";
 const STD_MANIFEST: &str = "[package]\nname = \"empty\"\nedition = \"2021\"\n[workspace]\n";
 
 pub struct Compiler {
-    /// Debian's compiler in the cache. `None` is the installed one.
+    /// The directory of Debian's compiler in the cache, or `None` for the installed compiler.
     tree: Option<PathBuf>,
 }
 
 impl Compiler {
-    /// Returns the compiler of the oldest supported version. The first time, fetches it.
+    /// Returns the compiler of the oldest supported version. Fetches it if it is not in the cache.
     pub fn oldest() -> Result<Self> {
         let packaged = TARGETS.arches.iter().filter(|arch| arch.is_packaged());
         let mut architectures: Vec<&str> = packaged.map(|arch| arch.debian).collect();

@@ -24,8 +24,8 @@ pub fn target() -> PathBuf {
     cache.join("target")
 }
 
-/// Returns the names of the programs of the package in this directory, or of all packages of the
-/// workspace in it.
+/// Returns the names of the programs of the package in this directory. If the directory contains a
+/// workspace, returns the names for all its packages.
 pub fn programs(directory: &Path) -> Vec<String> {
     let manifest = directory.join("Cargo.toml");
     if !manifest.is_file() {
@@ -71,9 +71,9 @@ fn try_metadata(arguments: &[&str]) -> anyhow::Result<Value> {
     Ok(serde_json::from_str(&text)?)
 }
 
-/// Returns the cargo that started this program or, if cargo did not start it, the one in PATH. The
-/// first one's path is in `CARGO`. It is cargo itself, and not rustup's proxy, which could choose
-/// another toolchain.
+/// Returns the cargo that started this program, whose path is in `CARGO`. If that variable is not
+/// set, returns the cargo in PATH. `CARGO` has the path of cargo itself, and not of rustup's proxy,
+/// which could choose another toolchain.
 pub fn cargo(sh: &Shell) -> Cmd<'_> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     cmd!(sh, "{cargo}").quiet()

@@ -1,6 +1,6 @@
-//! A Debian mirror on 127.0.0.1 that is complete, whose index does not match its signature, or that
-//! lacks packages. The tests check how the command ends if its machine cannot be fetched, and what
-//! is in the cache then.
+//! Tests with a Debian mirror that is made for them, and that is read as files or from 127.0.0.1.
+//! Its index can be inconsistent, and packages can be missing. The tests check how the command ends
+//! if its machine cannot be fetched, and what is in the cache afterwards.
 
 mod common;
 

@@ -12,7 +12,7 @@ use crate::report::wrapped;
 
 const CASES: &str = include_str!("cases.toml");
 
-/// The keys of a case, and the one of its group.
+/// The keys that a case can have, and `cases`, which only a group has.
 const KEYS: &str = "architecture boot cause coarse cpu found kernel new omits precise reads report says \
                     sources supervisor cases";
 

@@ -17,7 +17,7 @@ use super::{MEMORY_VARIABLE, Process, Program, Run, ends_with_this_process, init
 use crate::protocol::{Console, Frame, Message, acknowledgement};
 use crate::step;
 
-/// The number of lines in an error: the last ones that the kernel printed.
+/// How many of the kernel's last lines an error contains.
 const LAST_LINES: usize = 20;
 
 /// The memory in MiB that a kernel keeps for itself while it unpacks the archive. In guests with
@@ -176,7 +176,7 @@ fn listen(
     }
 }
 
-/// Adds to an error how far the boot came, and the last lines that the kernel printed.
+/// Adds to an error text how far the boot got, and the last lines that the kernel printed.
 fn failure(mut text: String, has_started: bool, console: &Console) -> Failure {
     let lines = last_lines(&console.messages());
     if !has_started {

@@ -1,9 +1,9 @@
 //! The files of a guest: the programs, and a copy of the package under test.
 //!
 //! A test can read any file of its package, and does not declare which. So a guest has all of them,
-//! including links, dot files and empty directories, with their modes and times. Only `.git`, the
-//! files that cargo built, and the largest files of a package that a guest cannot hold stay out.
-//! Some tests read files beside the package as well. [`named`](super::named) finds these.
+//! including links, dot files and empty directories, with their modes and times. Only `.git` and
+//! the files that cargo built stay out, and, if a guest cannot hold the whole package, its largest
+//! files. Some tests read files beside the package as well. [`named`](super::named) finds these.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -24,8 +24,8 @@ use super::{named, step};
 /// that were tried. One limit for all of them is easier to remember.
 pub(super) const MOST: u64 = 224 << 20;
 
-/// The least memory that a file takes, which is one page of most kernels. Kernels with larger pages
-/// get more memory.
+/// The least memory that a file takes, which is one page of most kernels. A guest whose kernel has
+/// larger pages gets more memory.
 pub(super) const BLOCK: u64 = 4096;
 
 /// The maximum number of bytes in a directory beside the package.
@@ -89,7 +89,7 @@ impl Entry {
         }
     }
 
-    /// Reads what is at the path; `None` for a socket, a pipe or a device.
+    /// Reads what is at the path. Returns `None` for a socket, a pipe or a device.
     fn read(path: &Path, metadata: &Metadata) -> Result<Option<Self>> {
         let content = if metadata.is_dir() {
             Content::Directory
