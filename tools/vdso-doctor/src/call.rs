@@ -79,7 +79,8 @@ impl Call {
         }
     }
 
-    /// Makes the call through vdso-time: the vDSO answers it, or otherwise a system call.
+    /// Makes the call through vdso-time, which calls the vDSO's function or, if there is none,
+    /// makes the system call.
     pub(crate) fn make(self) -> Result<(), Errno> {
         match self {
             Self::Time => vdso_time::try_time().map(drop),

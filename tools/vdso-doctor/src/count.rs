@@ -125,7 +125,8 @@ impl Caller {
         let (orders, next_order) = mpsc::channel();
         let (answer, answers) = mpsc::channel();
         let mut send = move |what| {
-            // If the other thread has given up, the receiver is gone.
+            // If the calling thread has given up, the receiver no longer exists, and the error does
+            // not matter.
             let _ = answer.send(what);
             let _ = rope.write_all(&[0]);
         };

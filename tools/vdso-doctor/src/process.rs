@@ -233,7 +233,8 @@ struct CopiedImage {
 impl CopiedImage {
     fn of(thread: u32, auxv: &[u8]) -> Result<Self, ProcessError> {
         match Self::unless_sandboxed(thread, auxv) {
-            // gVisor removes the host kernel's vDSO from a program that it runs.
+            // gVisor removes the host kernel's vDSO from the programs that it runs, so a missing
+            // vDSO can mean gVisor.
             Err(ProcessError::NoVdso | ProcessError::Unmapped) if is_in_gvisor(thread) => {
                 Err(ProcessError::Sandboxed)
             }

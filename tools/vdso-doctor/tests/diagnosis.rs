@@ -10,9 +10,9 @@ use vdso_doctor::{Call, Evidence, Location, Measurement, check, diagnose};
 use vdso_time::__private::NATIVE;
 use vdso_time::ClockId;
 
-/// Returns where a read is answered according to Linux's lib/vdso/gettimeofday.c, which kernels use
-/// since Linux 5.3 (arm: 5.5). Returns `None` for older kernels, and for clocks that only some
-/// kernels have.
+/// Returns where a read is answered according to Linux's lib/vdso/gettimeofday.c, which kernels
+/// have used since Linux 5.3 (arm: 5.5). Returns `None` for older kernels, and for clocks that only
+/// some kernels have.
 fn expected(read: Call, counter: bool) -> Option<Location> {
     let has_vdso = oracle::sysinfo_ehdr() != 0;
     let is_new = oracle::kernel_is(5, 5);

@@ -145,7 +145,8 @@ impl Compiler {
             )
     }
 
-    /// Returns the variables with which cargo uses this compiler, and where its Clippy is.
+    /// Returns the variables with which cargo uses this compiler, and a variable with the path of
+    /// its Clippy.
     pub fn variables(&self) -> Vec<(&'static str, PathBuf)> {
         let mut variables = vec![
             ("RUSTC", self.program("rustc")),

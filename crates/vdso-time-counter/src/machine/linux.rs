@@ -9,7 +9,7 @@ use crate::engine::source::Keeper;
 use crate::engine::status::Unavailable;
 use crate::machine::arch::{Counter as _, CpuCounter};
 
-/// The file with the name of the clock source. Linux has it since 2.6.19
+/// The file with the name of the clock source. Linux has had it since 2.6.19
 /// (Documentation/ABI/testing/sysfs-devices-system-clocksource).
 const CURRENT: &core::ffi::CStr =
     c"/sys/devices/system/clocksource/clocksource0/current_clocksource";

@@ -208,7 +208,7 @@ fn an_ordered_read_never_goes_back_on_any_cpu() {
             while start.elapsed() < Duration::from_secs(1) && cpus::pin(*turns.next().unwrap()) {
                 let mut own = 0;
                 for _ in 0..50_000 {
-                    // The read that was stored there happened before this one.
+                    // The read whose time is in `latest` happened before this one.
                     let before = latest.load(Ordering::Acquire);
                     let now = CounterMonotonic::now().as_nanos() as u64;
                     assert!(now >= before.max(own), "{now} after {before} and {own}");
