@@ -290,8 +290,8 @@ fn with_few_sections(bytes: &[u8]) -> Option<object::File<'_>> {
 /// `e_machine` of 32-bit arm.
 const EM_ARM: u16 = 40;
 
-/// The maximum number of attempts to read a process that is executing a program. The attempts are a
-/// millisecond apart.
+/// The maximum number of attempts to read a process while it executes another program. The attempts
+/// are a millisecond apart.
 const MOST_TRIES: u32 = 100;
 
 /// Tags of the auxiliary vector: the size of a program header, and where the vDSO is.

@@ -104,8 +104,8 @@ pub(crate) fn qemu_user(arch: &Arch) -> Result<PathBuf> {
     let joined = names.join("-");
     let tree = cache::directory()?.join(format!("qemu-10-{QEMU_SUITE}-{joined}"));
     build_tree(&tree, QEMU_SUITE, &["qemu-user"], |draft| {
-        // The programs are linked statically, so they can be moved out of the tree. The others in
-        // the package are deleted.
+        // The programs are linked statically, so they can be moved out of the tree. The other
+        // programs of the package are deleted.
         let programs = draft.join("usr/bin");
         for name in names {
             let program = format!("qemu-{name}");

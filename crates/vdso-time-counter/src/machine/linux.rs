@@ -29,8 +29,8 @@ fn is_denied() -> bool {
 }
 
 /// Returns who keeps the clock source that is derived from the counter, or why the counter must not
-/// be used now. A kernel that derives its time from the TSC marks it unstable if the CPUs do not
-/// agree.
+/// be used now. Whether the CPUs' counters agree is not checked here, because the kernel does that:
+/// if they do not agree, it marks the TSC unstable and changes to another clock source.
 pub(super) fn detect(trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
     // The high-water mark is a 64-bit atomic. A program for ARMv5 has none, whatever the CPU.
     #[allow(clippy::const_is_empty, reason = "it is empty on other architectures")]
