@@ -96,8 +96,8 @@ impl Clock {
         end.saturating_sub(start)
     }
 
-    /// Returns the time that [`set_recent`] or the [`Upkeep`] set last, which costs one load. If
-    /// neither has set a time, it reads the clock.
+    /// Returns the time that [`set_recent`] or the [`Upkeep`] set last. That costs one load. If
+    /// neither has set a time, this function reads the clock.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Tests in the compiler's listing that this crate reads the counter without a fence, as quanta
+//! Tests, in the compiler's listing, that this crate reads the counter without a fence, as quanta
 //! does.
 
 #![cfg(all(

@@ -1,6 +1,6 @@
 //! [`traced!`](crate::traced).
 
-/// Makes a call that reads a clock a [`Site`](crate::Site), and returns what the call returns.
+/// Turns a call that reads a clock into a [`Site`](crate::Site), and returns what the call returns.
 ///
 /// `traced!(call)` or `traced!("name", call)`. Without a name, the site gets the path of the module
 /// as its name. The call must return a [`Read`](crate::Read). An `i64` counts as the seconds of
@@ -11,8 +11,8 @@
 #[macro_export]
 macro_rules! traced {
     (@site $name:expr, $call:expr) => {{
-        // The call can see this name, because macro hygiene does not apply to items. So it is one
-        // that no caller is likely to use.
+        // The call can see this name, because macro hygiene does not apply to items. So the name is
+        // one that no caller is likely to use.
         #[$crate::hidden::linkme::distributed_slice($crate::hidden::SITES)]
         #[linkme(crate = $crate::hidden::linkme)]
         static __VDSO_TIME_TRACE_SITE: $crate::Site = $crate::Site::new(
@@ -39,8 +39,8 @@ macro_rules! traced {
     };
 }
 
-/// With the feature `enabled`, makes a call that reads a clock a [`Site`](crate::Site). The feature
-/// is off, so the macro expands to the bare call.
+/// With the feature `enabled`, turns a call that reads a clock into a [`Site`](crate::Site). The
+/// feature is off, so the macro expands to the bare call.
 ///
 /// `traced!(call)` or `traced!("name", call)`. The call must return a [`Read`](crate::Read). An
 /// `i64` counts as the seconds of `time()`.
