@@ -327,8 +327,8 @@ impl Tally<'_> {
     }
 }
 
-/// Returns whether a number is the id of one process. The two numbers that are not stand for many
-/// processes, which have neither a name nor mappings in common.
+/// Returns whether a number is the id of one process. `OTHER_NAMESPACE` and `ENDED` are not: each
+/// stands for many processes, which have neither a name nor mappings in common.
 fn is_number(pid: u32) -> bool {
     pid != OTHER_NAMESPACE && pid != ENDED
 }

@@ -334,8 +334,8 @@ impl<C: Code> Walk<'_, C> {
 }
 
 impl Abi {
-    /// Returns the ABI of a program. Returns `None` for 32-bit arm programs, whose only known
-    /// caller is in the link register.
+    /// Returns the ABI of a program. Returns `None` for 32-bit arm programs, whose stacks are not
+    /// unwound: only the caller in the link register is known.
     pub(crate) fn of(arch: &str, is_64_bit: bool) -> Option<Self> {
         let (word, registers, is_x86) = match (arch, is_64_bit) {
             ("x86_64", true) => (8, [7, 6, 16], true),

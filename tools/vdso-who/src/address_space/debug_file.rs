@@ -14,7 +14,7 @@ use super::file::{self, Elf, Image};
 use crate::error::Result;
 use crate::progress::Progress;
 
-/// The directory in which debug files are installed, and in which gdb looks for them as well.
+/// The directory in which debug files are installed. gdb looks for them there too.
 const DIRECTORY: &str = "/usr/lib/debug";
 
 /// The maximum size of a file that a debug link names. A larger file is not read.

@@ -306,8 +306,8 @@ fn go_symbols(file: &Elf<'_>) -> Option<Vec<Symbol>> {
     Some(symbols)
 }
 
-/// Returns how far from the start of .text Go's functions begin. With cgo, C's functions come first
-/// in .text. But then one function of Go has a dynamic symbol, which tells the distance.
+/// Returns the distance from the start of .text to Go's functions. With cgo, C's functions come
+/// first. But then Go's function `crosscall2` has a dynamic symbol, which tells the distance.
 fn go_shift(file: &Elf<'_>, functions: &go::Functions, table: &[u8]) -> Option<u64> {
     const EXPORTED: &[u8] = b"crosscall2";
     const MOST_NAMES: u64 = 1 << 20;

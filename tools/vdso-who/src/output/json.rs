@@ -17,8 +17,8 @@ pub(crate) fn line(report: &Report) -> serde_json::Result<String> {
 /// Escapes the control characters of JSON that a terminal would obey.
 ///
 /// serde_json escapes only the characters below U+0020, but a terminal obeys U+009B, for example,
-/// as well. The characters that it does not escape occur only in strings, where an escape means the
-/// same.
+/// as well. The control characters that serde_json leaves occur only in strings, where an escape
+/// means the same.
 fn without_control_characters(json: &str) -> String {
     let escaped = |letter: char| match letter {
         '\u{7f}'..='\u{9f}' => format!("\\u{:04x}", u32::from(letter)),

@@ -89,9 +89,10 @@ impl Plan<'_> {
         (BUFFERS / cpus.max(1)).clamp(1 << 20, most)
     }
 
-    /// Returns the processes and threads that need events of their own. They are listed only once:
-    /// a thread that one of them starts later inherits the events of that one, so a second list
-    /// would count it twice.
+    /// Returns the threads that need events of their own, each with its process. /proc is read only
+    /// once, before the first event is opened. A thread that starts later can have inherited the
+    /// events of the thread that started it. If a second look gave it events of its own, it would
+    /// be counted twice.
     fn threads(&self) -> Vec<(u32, u32)> {
         let mut threads = Vec::new();
         for pid in self.pids {
@@ -430,8 +431,9 @@ mod tests {
         for ring in &mut events.rings {
             ring.sampler.disable().unwrap();
         }
-        // The first check finds that time has passed since the last one. From then on it stands
-        // still.
+        // The enabled time of each event has grown since the last check, so this check still finds
+        // the events alive. From now on the enabled time stands still, so the next check finds that
+        // they have ended.
         events.follow_cpus(&plan, Instant::now());
         events.drain(&HashSet::new()).for_each(drop);
         let unwatched = events.follow_cpus(&plan, Instant::now());
