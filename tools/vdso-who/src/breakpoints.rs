@@ -36,7 +36,7 @@ pub(crate) fn addresses(pid: u32) -> Result<Vec<u64>> {
         ));
     }
     // A 32-bit vDSO has more than four functions that read clocks. Programs seldom read a
-    // resolution, so those functions come last.
+    // resolution, so the functions for resolutions come last, and are left out first.
     functions.sort_by_key(|(name, _)| name.contains("clock_getres"));
     functions.truncate(BREAKPOINTS);
     Ok(functions.into_iter().map(|(_, address)| address).collect())
@@ -47,13 +47,14 @@ fn omit(what: &str) -> Error {
     format!("{what}: omit --exact").into()
 }
 
-/// How often a child of this program hits a breakpoint before the command gets any: in so many
-/// rounds, so many reads in each. If a breakpoint raises a signal later, the guard swallows it.
+/// The number of rounds in the test of this host, and of clock reads in each round. A child of this
+/// program makes these reads before the command gets breakpoints. If a breakpoint of the command
+/// raises a signal later, the guard swallows it.
 const ROUNDS: u64 = 10;
 const READS: u64 = 1000;
 
-/// Tests this host: hits a breakpoint 10,000 times in a forked child, because SIGTRAP may end that
-/// process. Returns how many nanoseconds a counted read takes.
+/// Tests this host: a forked child hits a breakpoint 10,000 times. It is a process of its own,
+/// because SIGTRAP may end it. Returns how many nanoseconds a counted read takes.
 ///
 /// # Errors
 /// If a breakpoint raises SIGTRAP, which would end a process, or if breakpoints do not fire.
@@ -88,7 +89,8 @@ fn hit(mut end: UnixStream) -> ! {
         for _ in 1..ROUNDS {
             read_clock();
         }
-        // The parent closes the other end when it has read how often the breakpoints were hit.
+        // Waits until the parent closes the other end, which it does after it has read how often
+        // the breakpoints were hit.
         if end.write_all(&nanos.to_ne_bytes()).is_ok() {
             let _ = end.read_exact(&mut byte);
         }
@@ -98,7 +100,8 @@ fn hit(mut end: UnixStream) -> ! {
 }
 
 /// Returns the CPU time of the first round, in nanoseconds. Later rounds cost less, because the
-/// buffers are full then. CPU time is measured because other programs may use the CPU meanwhile.
+/// buffers are full by then and no more records are written. CPU time is measured, not elapsed
+/// time, because other programs may use the CPU meanwhile.
 fn first_round() -> u64 {
     let start = cpu_time();
     read_clock();
@@ -118,8 +121,8 @@ fn read_clock() {
     }
 }
 
-/// Sets breakpoints in the child and lets it continue. Returns the cost of a read there, if each
-/// read hit a breakpoint.
+/// Sets breakpoints in the child and lets it continue. Returns the cost of a read in the child, if
+/// each read hit a breakpoint.
 fn count(pid: u32, mut gate: UnixStream) -> Result<Option<u64>> {
     let sampling = Plan {
         pids: &[pid],
@@ -128,8 +131,8 @@ fn count(pid: u32, mut gate: UnixStream) -> Result<Option<u64>> {
         period: 1_000_000,
         addresses: &[],
     };
-    // Sampling is tried first. If it is denied as well, the error must not advise to omit --exact,
-    // because that would not help.
+    // Sampling is tried first. If sampling is denied as well, the error must not advise the user to
+    // omit --exact, because that would not help.
     Events::open(&sampling).map_err(|error| explain(&error, &sampling))?;
     let plan = Plan {
         period: 0,

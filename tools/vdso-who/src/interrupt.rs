@@ -13,7 +13,7 @@ use crate::proc;
 
 /// The first signal that asked for the end of the measurement. A second signal ends this program.
 pub(crate) struct Interrupt {
-    /// 0 before the first one.
+    /// The number of that signal, or 0 before it has arrived.
     first: Arc<AtomicUsize>,
     /// The signals that this program ignored when it was started. A command ignores them as well.
     pub(crate) ignored: Vec<Signal>,

@@ -7,7 +7,7 @@ use nix::sys::termios::SpecialCharacterIndices::{VMIN, VTIME};
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use nix::unistd::{getpgrp, tcgetpgrp};
 
-/// A terminal from which each key is read as soon as it is pressed, and which does not show it.
+/// A terminal that passes on each key as soon as it is pressed, and does not echo it.
 pub(crate) struct Keys {
     input: Stdin,
     /// The terminal's earlier settings.

@@ -178,8 +178,8 @@ pub(crate) fn no_process(pid: u32) -> String {
 }
 
 /// Returns the CPU time of a process. With `with_children`, the time of the children that it has
-/// waited for is included. With `in_user_space`, the time in the kernel is left out. Both of these
-/// are precise only to 20 ms.
+/// waited for is included. With `in_user_space`, the time in the kernel is left out. With either of
+/// the two, the result is precise only to 20 ms.
 pub(crate) fn cpu_time(pid: u32, with_children: bool, in_user_space: bool) -> Option<Duration> {
     if !with_children && !in_user_space {
         return own_cpu_time(pid);

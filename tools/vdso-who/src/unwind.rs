@@ -27,7 +27,8 @@ const MOST_WORDS: u64 = 64;
 /// The assumed maximum length of a function without a symbol, in bytes.
 const LONGEST: u64 = 4096;
 
-/// The bytes at the start of a function in which it is expected to set up its frame pointer.
+/// The number of bytes at the start of a function in which it is expected to set up its frame
+/// pointer.
 const PROLOGUE: usize = 64;
 
 /// The code of a process.
@@ -162,8 +163,8 @@ impl<C: Code> Walk<'_, C> {
             Rule::Search(starts) => self.by_search(at, &starts)?,
         };
         // On x86 a frame contains at least a return address, so the caller's stack pointer is
-        // larger. Elsewhere the frame of a leaf can be empty, and only the first function is a
-        // leaf.
+        // larger. Elsewhere the frame of a leaf can be empty, so the two can be equal. But only the
+        // first function of a chain can be a leaf.
         let is_outer = next.sp > at.sp || (next.sp == at.sp && is_first);
         if next.pc != 0 && !is_outer {
             return None;
@@ -174,8 +175,8 @@ impl<C: Code> Walk<'_, C> {
     fn rule_at(&mut self, at: Registers, is_first: bool) -> Rule {
         let mut pc = at.pc;
         if !is_first {
-            // A return address can be the first address of the next function, if this one ends with
-            // a call.
+            // If a function ends with a call, the return address is the first address of the next
+            // function. So the address before it is looked up.
             pc = pc.wrapping_sub(1);
         }
         if let Some(rule) = self.rules.get(&pc) {
@@ -191,7 +192,8 @@ impl<C: Code> Walk<'_, C> {
 
     fn rule(&self, pc: u64) -> Rule {
         let frame_pointer = Rule::Table(self.abi.frame_pointer());
-        // There is no file: this is just-in-time compiled code, or code that cannot be read.
+        // Without a file, this is just-in-time compiled code, or code that cannot be read. It
+        // probably has a frame pointer.
         let Some(function) = self.code.function(pc) else {
             return frame_pointer;
         };
@@ -200,7 +202,8 @@ impl<C: Code> Walk<'_, C> {
                 return Rule::Table(table);
             }
         }
-        // In a stripped musl program, functions have neither tables nor symbols.
+        // In a stripped musl program, functions have neither tables nor symbols, so the start of
+        // the function is not known.
         let Some(start) = function.start else {
             return Rule::Search(pc.saturating_sub(LONGEST)..=pc);
         };
@@ -253,7 +256,8 @@ impl<C: Code> Walk<'_, C> {
         let saved = |offset: i64| self.read(cfa.wrapping_add_signed(offset));
         let mut pc = match table.return_address {
             Some(offset) => saved(offset)?,
-            // Only in a leaf can it still be in the link register.
+            // The return address is not saved. It can still be in the link register, but only in a
+            // leaf.
             None if is_first => at.lr,
             None => 0,
         };
@@ -263,7 +267,7 @@ impl<C: Code> Walk<'_, C> {
         };
         if !self.abi.is_x86 {
             // arm64 can sign a return address. The signature is in the bits above those of a user
-            // address.
+            // address, so these bits are cleared.
             pc &= (1 << 48) - 1;
         }
         if pc != 0 && !self.code.is_mapped(pc) {
@@ -390,8 +394,8 @@ impl Abi {
         }
     }
 
-    /// Returns whether x86 code sets the frame pointer to the address at which the caller's is
-    /// saved.
+    /// Returns whether x86 code sets the frame pointer to the address at which the caller's frame
+    /// pointer is saved.
     pub(crate) fn sets_frame_pointer(self, code: &[u8]) -> bool {
         match self.word {
             // push; mov. Before Go 1.21: lea number(%rsp), %rbp

@@ -1,4 +1,5 @@
-//! The roles of functions: which of them are only between a program's own code and the vDSO.
+//! The role of each function in a call chain: whether it belongs to the program itself, or is only
+//! on the way from the program to the vDSO.
 
 use super::Frame;
 use crate::mapping::VDSO;
@@ -16,7 +17,7 @@ pub(super) enum Role {
     Start,
 }
 
-/// Prefixes of the names of the files of libc and of the dynamic loader.
+/// Prefixes of the file names of libc and of the dynamic loader.
 const LIBC: &str = "libc.so libc-2. libc.musl ld-linux ld-musl ld-2. libpthread librt";
 
 /// The functions of known runtimes and servers, with their roles.
@@ -26,8 +27,9 @@ const WRAPPERS: &str = include_str!("wrappers.txt");
 pub(super) fn role(frame: &Frame) -> Role {
     let function = &*frame.function;
     let module = &*frame.module;
-    // The JVM does not export the symbols of its clock functions, and Debian strips all others. So
-    // a function of the JVM without a name counts as one of its clock functions.
+    // The JVM does not export the symbols of its clock functions, and Debian strips all symbols
+    // that are not exported. So a function of the JVM without a name counts as one of its clock
+    // functions.
     let is_jvm = module == "libjvm.so" && function.starts_with("libjvm.so+");
     let is_vdso = module == VDSO || module == "[vsyscall]";
     // Removes, for example, the bracket of `<std::time::Instant>::now` and the suffix of
@@ -46,8 +48,8 @@ pub(super) fn role(frame: &Frame) -> Role {
     listed
 }
 
-/// Returns whether a function is the `now` of a C++ clock, also in the namespaces `std::__1`,
-/// `std::__ndk1` and `std::__Cr` of libc++.
+/// Returns whether a function is the `now` of a C++ clock. The clocks of libc++ are in the
+/// namespaces `std::__1`, `std::__ndk1` and `std::__Cr`.
 fn is_chrono(function: &str) -> bool {
     let is_now = function.trim_end_matches("()").ends_with("_clock::now");
     is_now && function.starts_with("std::") && function.contains("chrono::")

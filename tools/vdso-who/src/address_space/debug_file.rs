@@ -30,9 +30,9 @@ const DECODER: u32 = 1 << 17;
 const DEBUGINFOD: &str = "debuginfod-find";
 
 /// Finds the debug file of a file without `.debug_info`: through its build id, through its debug
-/// link, inside the file, or on a debuginfod server. `find` opens a file, and `path` is the file's
-/// own path. Without `downloads` no server is asked. For the vDSO and libc nothing is searched,
-/// because their functions are skipped.
+/// link, inside the file, or on a debuginfod server. `path` is the path of `file`, and `find` opens
+/// a file at a path. Without `downloads` no server is asked. Nothing is searched for the vDSO and
+/// libc, because their functions are skipped.
 pub(super) fn of(
     file: &Elf<'_>,
     path: &Path,
@@ -121,9 +121,9 @@ impl BuildId {
     }
 }
 
-/// Returns the content of the note of type 3 (`NT_GNU_BUILD_ID`). `object` would look through all
-/// sections of notes, and a malformed file can contain many sections that lead to the same long
-/// list.
+/// Returns the content of the note of type 3 (`NT_GNU_BUILD_ID`). It does not use the search of
+/// `object`, which looks through all note sections: a malformed file can contain many sections that
+/// all name the same long list of notes.
 ///
 /// The note has three words, the name and the id:
 ///

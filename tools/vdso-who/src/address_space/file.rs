@@ -1,5 +1,5 @@
 //! Files that a hostile process may have chosen. They are read in ranges, so that a large file
-//! costs only the parts that are needed.
+//! takes memory only for the parts that are needed.
 
 use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
@@ -31,7 +31,7 @@ pub(super) fn open(path: &Path, flags: i32) -> io::Result<File> {
 
 /// A file as it was when it was opened, or the bytes of a file in memory. Once the file has been
 /// written to, nothing more is read: cp(1), scp(1) and `rsync --inplace` overwrite a program in
-/// place, and its functions would get the names of other functions.
+/// place, so the functions of the running program would get the names of functions in the new file.
 ///
 /// Files are not mapped, because a process that truncates one would end this program with SIGBUS.
 #[derive(Clone)]
@@ -164,8 +164,8 @@ impl Image {
 /// How many bytes are read without a check of the memory in use.
 const SMALL: u64 = 1 << 20;
 
-/// The ranges of an image that were read. Unlike the ranges of `object::ReadCache`, they have a
-/// limit, because a malformed file can name any number of them.
+/// The ranges of an image that were read. Unlike `object::ReadCache`, this cache stops at a limit
+/// on memory, because a malformed file can name any number of ranges.
 pub(super) struct Ranges<'a> {
     image: &'a Image,
     known: FrozenMap<(u64, u64), Rc<[u8]>>,

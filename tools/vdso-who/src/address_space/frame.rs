@@ -9,7 +9,8 @@ use super::clock_function::{Role, is_libc};
 /// The name of an address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct Frame {
-    /// The demangled name of the function. Without a symbol, the module and the offset in its file.
+    /// The demangled name of the function or, if it has no symbol, the module and the offset in its
+    /// file.
     pub(crate) function: String,
     pub(crate) file: Option<String>,
     pub(crate) line: Option<u32>,
@@ -17,8 +18,8 @@ pub(crate) struct Frame {
     pub(crate) module: String,
     #[serde(skip)]
     pub(crate) has_name: bool,
-    /// Whether the address is in code without a file, or not mapped. Other code can come to such an
-    /// address.
+    /// Whether the address is in code without a file, or not mapped. Other code can appear at such
+    /// an address later.
     #[serde(skip)]
     pub(super) is_volatile: bool,
 }
@@ -128,8 +129,8 @@ pub(super) fn caller(
     }
 }
 
-/// Returns a caller's caller without the line of its call, because each line would be a row of its
-/// own.
+/// Returns a frame without its file and line, unless `keeps_line` is set. With a line, the calls
+/// from different lines of the same function would be different rows.
 fn without_line(frame: &Arc<Frame>, keeps_line: bool) -> Arc<Frame> {
     let mut frame = frame.clone();
     if !keeps_line {

@@ -15,7 +15,7 @@ pub(super) struct Functions {
     pub(super) has_text: bool,
 }
 
-/// The header of a table. Fields are as large as an address.
+/// The header of a table. Each field is as large as an address.
 struct Header<'a> {
     table: &'a [u8],
     size: usize,

@@ -19,8 +19,8 @@ use crate::proc;
 use crate::progress::Progress;
 use crate::unwind::{Code, Function};
 
-/// The number of files that are kept open, unless an eighth of the limit on open files is less.
-/// Each can have a debug file.
+/// The maximum number of files that are kept open, or an eighth of the limit on open files if that
+/// is less. Each of them can have a debug file, which is open as well.
 const MOST_FILES: usize = 256;
 
 /// The file that contains the memory of the programs in a gVisor sandbox.
@@ -58,7 +58,8 @@ impl OpenFile {
     }
 }
 
-/// A file that a process has mapped, as long as the file is open, and the version that it had then.
+/// A file that a process has mapped, if the file is still open, and the version that it had when it
+/// was first opened.
 type Opened = (Weak<OpenFile>, Option<Version>);
 
 /// The files of all processes.
@@ -66,7 +67,7 @@ type Opened = (Weak<OpenFile>, Option<Version>);
 pub(crate) struct Files {
     most: usize,
     known: Rc<RefCell<HashMap<FileId, Rc<OpenFile>>>>,
-    /// Where the file is reported whose debug information is being downloaded from a debuginfod
+    /// Receives the name of the file whose debug information is being downloaded from a debuginfod
     /// server. If None, nothing is downloaded.
     downloads: Option<Arc<Progress>>,
 }
@@ -112,7 +113,7 @@ pub(super) struct Mapped {
     /// The vDSO, which is read when it is needed.
     vdso: OnceCell<Rc<OpenFile>>,
     files: Files,
-    /// The files of this process. Another process may have mapped the same file when it had
+    /// The files of this process. Another process may have mapped the same file when the file had
     /// different content.
     opened: RefCell<HashMap<FileId, Opened>>,
 }
@@ -158,8 +159,9 @@ impl Mapped {
     /// Adds a mapping, which replaces the mappings that it overlaps. Returns whether what was found
     /// out about its addresses is out of date.
     ///
-    /// That is never the case for just-in-time compiled code. Nothing is kept by address for it,
-    /// because a compiler can change its mappings every millisecond.
+    /// That is never the case for just-in-time compiled code, because nothing is kept about its
+    /// addresses: a compiler can change its mappings every millisecond, so whatever was kept would
+    /// have to be found again as often.
     pub(super) fn add(&mut self, new: Mapping) -> bool {
         if new.has_file() {
             self.opened.borrow_mut().remove(&new.file);
@@ -186,7 +188,7 @@ impl Mapped {
         has_file || is_vdso
     }
 
-    /// Returns whether there is a vDSO, as far as the mappings are known.
+    /// Returns whether there is a vDSO. Returns true as well if no mappings are known.
     pub(super) fn has_vdso(&self) -> bool {
         self.mappings.is_empty() || self.mappings.iter().any(Mapping::is_vdso)
     }
@@ -296,7 +298,7 @@ impl Mapped {
     }
 
     /// Copies the vDSO of the process. If the process has ended, copies the vDSO of this program
-    /// instead, provided that it can be the same image.
+    /// instead, if that can be the same image.
     fn read_vdso(&self, mapping: &Mapping) -> Option<Image> {
         let size = mapping.range.end - mapping.range.start;
         if size > MOST_OF_VDSO {
@@ -317,10 +319,10 @@ impl Mapped {
     }
 
     /// Opens the file of a mapping. Four paths are tried. `map_files` leads to the mapped file even
-    /// if it was removed or replaced, but needs CAP_CHECKPOINT_RESTORE. `exe` does as well, but
-    /// only if the file is the program itself. The third is the path of the mapping in the
-    /// process's root directory. The last is the same path in this program's root directory, for a
-    /// process that has ended.
+    /// if it was removed or replaced, but needs CAP_CHECKPOINT_RESTORE. `exe` does so without that
+    /// capability, but only if the file is the program itself. The third is the path of the mapping
+    /// in the process's root directory. The last is the same path in this program's root directory,
+    /// for a process that has ended.
     fn open(&self, mapping: &Mapping) -> io::Result<File> {
         if !mapping.has_file() {
             return Err(io::ErrorKind::NotFound.into());
@@ -389,9 +391,9 @@ fn without_deleted(path: &str) -> &str {
     path.strip_suffix(" (deleted)").unwrap_or(path)
 }
 
-/// Returns whether a file has taken the place of a mapped one. On overlayfs and on btrfs, the
-/// device numbers of a mapping and of its file differ. Then this is not known, and the file is
-/// taken.
+/// Returns whether a file has certainly taken the place of a mapped one. On overlayfs and on btrfs,
+/// the device numbers of a mapping and of its file differ, so there it is not known whether this is
+/// the mapped file, and the file is used.
 fn is_another(file: &Metadata, mapped: FileId) -> bool {
     let device = file.dev();
     let device = (libc::major(device), libc::minor(device));

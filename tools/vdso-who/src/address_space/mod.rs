@@ -1,5 +1,5 @@
-//! Call chains of another process, and the names of their addresses. MEASUREMENTS.md explains how
-//! they are found.
+//! Call chains of another process, and the names of the addresses in them. MEASUREMENTS.md explains
+//! how chains and names are found.
 //!
 //! The process is not trusted: its files are read with limits, never mapped.
 
@@ -41,7 +41,7 @@ type Functions = Rc<[(Role, Arc<Frame>)]>;
 pub(crate) struct AddressSpace {
     mapped: Mapped,
     unwinder: Unwinder,
-    /// The functions by return address.
+    /// The functions at each return address.
     frames: HashMap<u64, Functions>,
     /// The names of code without a file.
     jit: PerfMap,
@@ -110,7 +110,7 @@ impl AddressSpace {
         }
     }
 
-    /// Returns whether there is a vDSO, as far as the mappings are known.
+    /// Returns whether there is a vDSO. Returns true as well if no mappings are known.
     pub(crate) fn has_vdso(&self) -> bool {
         self.mapped.has_vdso()
     }
@@ -158,7 +158,7 @@ impl AddressSpace {
         if self.frames.len() >= MOST_FRAMES {
             self.frames.clear();
         }
-        // The functions at an address without a file are not kept, because other code can come
+        // The functions at an address without a file are not kept, because other code can appear
         // there.
         if !is_volatile {
             self.frames.insert(address, functions.clone());
@@ -173,9 +173,9 @@ impl AddressSpace {
         names.map(|(_, frame)| frame.function.clone()).collect()
     }
 
-    /// Returns the program's function that reads the clock, and its callers: `depth` functions.
-    /// `wrappers.txt` lists the functions that are skipped. If a perf map names a script's
-    /// function, that function replaces the interpreter's functions that run it.
+    /// Returns the program's function that reads the clock, and its callers: at most `depth`
+    /// functions in all. `wrappers.txt` lists the functions that are skipped. If a perf map names a
+    /// script's function, that function replaces the interpreter's functions that run it.
     pub(crate) fn caller(&mut self, chain: &[u64], depth: usize) -> Caller {
         let mut clock = None;
         let mut frames = Vec::new();
@@ -258,7 +258,7 @@ impl AddressSpace {
     }
 
     /// Returns the name of code without a file. It is just-in-time compiled code if there is a perf
-    /// map or a JVM. Otherwise it can also be code that the program has moved, as
+    /// map or a JVM. Otherwise it might be code that the program has moved there, as
     /// `node --use-largepages`, BOLT and ClickHouse do.
     fn compiled(&mut self, address: u64, module: &str) -> Frame {
         let mapped = &self.mapped;

@@ -38,7 +38,7 @@ pub(super) struct Module {
     /// The functions, sorted by address.
     symbols: Vec<Symbol>,
     eh_frame: (EhFrame<Bytes>, BaseAddresses),
-    /// The result of [`tables`], sorted by address.
+    /// Where the unwind table of each function is, sorted by address: the result of [`tables`].
     tables: Vec<(Range<u64>, usize)>,
     /// None if there is no debug information. It is parsed when it is first needed.
     debug: OnceCell<Option<Context<Bounded>>>,
@@ -111,7 +111,8 @@ impl Module {
         })
     }
 
-    /// Returns the address of a byte of the file, if it is loaded.
+    /// Returns the address at which a byte of the file is loaded. Returns `None` if it is not
+    /// loaded.
     pub(super) fn address(&self, offset: u64) -> Option<u64> {
         let mut segments = self.segments.iter();
         let (range, address) = segments.find(|(range, _)| range.contains(&offset))?;
@@ -138,7 +139,8 @@ impl Module {
             Some(context) => debug_frames(context, address, module).unwrap_or_default(),
             None => Vec::new(),
         };
-        // The outermost function of the debug information may have no name.
+        // The outermost function of the debug information may have no name. It then gets the name
+        // of the symbol.
         if let (Some(frame), Some(symbol)) = (found.last_mut(), &symbol) {
             if frame.function.is_empty() {
                 frame.function.clone_from(symbol);
@@ -175,7 +177,8 @@ impl Module {
         context(section, Limits::default())
     }
 
-    /// Returns how the registers of the caller are found at an address.
+    /// Returns the row of the unwind table for an address. It tells how the registers of the caller
+    /// are found.
     pub(super) fn unwind_row(&self, address: u64) -> Option<UnwindTableRow<usize>> {
         let next = self
             .tables
@@ -236,7 +239,7 @@ fn tables((frames, bases): &(EhFrame<Bytes>, BaseAddresses)) -> Vec<(Range<u64>,
     tables
 }
 
-/// Returns the functions in a file's symbol table or in its dynamic one.
+/// Returns the functions in a file's symbol table or, if `is_dynamic`, in its dynamic symbol table.
 fn symbols_of(file: &Elf<'_>, is_dynamic: bool) -> Vec<Symbol> {
     match file {
         object::File::Elf32(file) => symbols_of_elf(file, is_dynamic),
@@ -395,8 +398,8 @@ pub(super) fn debug_frames(
     Some(found)
 }
 
-/// Returns a section, decompressed. It is empty if it cannot be read, or if it is not needed to
-/// find names and lines.
+/// Returns the content of a section, decompressed. It is empty if the section cannot be read, or is
+/// not needed to find names and lines.
 fn section(file: &Elf<'_>, id: SectionId, image: &Image) -> Bytes {
     let is_needed = !matches!(
         id,

@@ -36,7 +36,8 @@ pub(super) fn demangled(name: &[u8]) -> String {
 }
 
 /// Demangles the name of a C++ function. Each part of a name can repeat the part before it twice,
-/// so the text of a short name can be longer than any memory. The text is therefore limited.
+/// so the text of a short name can be too long for any memory. The length of the text is therefore
+/// limited.
 fn demangled_cpp(name: &str) -> Option<String> {
     // Without this check, `a` would be the type `signed char`.
     if !name.starts_with('_') {

@@ -21,7 +21,7 @@ use crate::proc;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// How many bytes are read in one call, how many are compared to notice that the file was
-/// rewritten, and how many are read of all files of a process.
+/// rewritten, and how many are read at most from all maps of a process together.
 const CHUNK: usize = 1 << 20;
 const END: usize = 64;
 const MOST_BYTES: u64 = 1 << 30;
@@ -60,7 +60,8 @@ pub(super) fn open(pid: u32, thread: u32) -> Opened {
     if owner != 0 && users.all(|user| user != owner.to_string()) {
         return Opened::Nothing;
     }
-    // A compiler writes to its map after its process has started, so an older map is not its own.
+    // A compiler writes to its map after its process has started, so a map that is older than the
+    // process belongs to an earlier process.
     let unchanged = metadata
         .modified()
         .ok()
@@ -149,7 +150,7 @@ impl PerfMap {
         Some(function)
     }
 
-    /// Takes the file that has the map's name now. A program may have replaced the file.
+    /// Switches to the file that has the map's name now, if a program has replaced the known file.
     fn take(&mut self, file: File) {
         let Ok(metadata) = file.metadata() else {
             return;

@@ -1,7 +1,7 @@
 //! The clocks, as a report names them.
 
-/// The names of the clocks. The first ones are ordered by the kernel's id. The others are clocks
-/// that have no fixed id.
+/// The names of the clocks. The index of each `CLOCK_` name is the kernel's id of that clock. The
+/// clocks after them have no fixed id.
 const NAMES: [&str; Clock::COUNT] = [
     "CLOCK_REALTIME",
     "CLOCK_MONOTONIC",

@@ -9,9 +9,10 @@
 //! 2. The number of the system call. On aarch64, the sample contains the register of the number. On
 //!    x86, no record contains the number, so it is read from the code before the program counter:
 //!    `mov $NUMBER, %eax`, then `syscall` or `int $0x80`. libc, Go and the vDSO contain such code.
-//!    i386 programs enter the kernel in the vDSO's `__kernel_vsyscall`. There the return address
-//!    decides, which is on the stack above three saved registers: it is a clock read if that
-//!    address is in the vDSO, or after such code with a clock's number.
+//!    i386 programs enter the kernel in the vDSO's `__kernel_vsyscall`, so there the code of its
+//!    caller decides. The return address to that code is on the stack, above three saved registers.
+//!    The call is a clock read if that address is in the vDSO, or if the code before it contains
+//!    the number of such a call.
 //! 3. The earlier calls of the same code: [`sites`].
 //!
 //! If none of them tells the call, it is unknown. It might still have been a clock read, so such a

@@ -1,8 +1,9 @@
 //! The code that makes system calls whose number is an argument, as libc's syscall(2) does.
 //!
-//! The entry to the kernel and the exit from it are a third of a short call. There, the call chain
-//! contains no function that shows the call. But the same code usually makes the same call again,
-//! so a sample whose call is known tells the call of later samples from the same call site.
+//! A short system call spends a third of its time at the entry to the kernel and at the exit from
+//! it. There, the call chain contains no function that shows the call. But the same code usually
+//! makes the same call again, so a sample whose call is known tells the call of later samples from
+//! the same call site.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -40,7 +41,7 @@ impl Seen {
 }
 
 /// How many return addresses tell one call site from another. Go has four functions between its
-/// `unix.ClockGettime` and the instruction.
+/// `unix.ClockGettime` and the `syscall` instruction.
 const DEPTH: usize = 6;
 
 /// The maximum number of call sites that are kept.

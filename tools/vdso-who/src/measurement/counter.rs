@@ -14,12 +14,12 @@ use crate::screen::Observer;
 use crate::tally::{self, Findings, Message};
 
 /// How many records may wait to be counted. If more wait, the next ones stay in the kernel's
-/// buffers. Each takes 8 KiB, because it contains a copy of the stack.
+/// buffers. Each record takes 8 KiB, because it contains a copy of the stack.
 const MOST_WAITING: usize = 1 << 10;
 
 /// A thread that counts the records and looks up their names, which can take long. The thread that
-/// takes the records out of the buffers does not wait for it, so it takes them in time, and notices
-/// when the process ends.
+/// takes the records out of the kernel's buffers does not wait for this one. So the buffers are
+/// emptied in time, and the end of the process is noticed.
 pub(super) struct Counter<'a, 'scope> {
     queue: Sender<Message<'a>>,
     pub(super) progress: Arc<Progress>,

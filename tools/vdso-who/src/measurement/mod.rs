@@ -23,8 +23,8 @@ use crate::{breakpoints, console, perf, proc};
 use counter::Counter;
 use watch::Watch;
 
-/// The limit on the address space of this program: four times the memory that names may take, to
-/// allow for memory that is not counted there.
+/// The limit on the address space of this program. It is four times the limit that readers of names
+/// check, because they check only private memory.
 const MOST_MEMORY: u64 = 8 << 30;
 
 /// The number of files that must remain available besides the events: /proc, debug files, and the
@@ -59,7 +59,8 @@ impl<'a> Measurement<'a> {
             }
             None => None,
         };
-        // A command has the caller's limits, because it was started before.
+        // The limits change only now, so that a command, whose process was forked above, has the
+        // caller's limits.
         set_limits();
         let cgroup = match &arguments.cgroup {
             Some(path) => Some(open_cgroup(path)?),

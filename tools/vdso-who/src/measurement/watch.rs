@@ -206,8 +206,8 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
 
     /// Looks for CPUs that came online, if it is time to.
     fn follow_cpus(&mut self, clock: &mut Clock, now: Instant) {
-        // While the counting thread is behind, there can be records in the buffers. Those of an
-        // event that is closed would be lost.
+        // While the counting thread is behind, records are left in the buffers. Closing the event
+        // of a CPU that went offline would lose the records in its buffer, so the look waits.
         if now < clock.looked_at_cpus + LOOK || self.counter.is_behind() {
             return;
         }
@@ -235,7 +235,8 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
     fn is_over(&mut self, clock: &Clock, now: Instant) -> bool {
         let seconds = (now - clock.start).as_secs_f64();
         let is_interrupted = self.observer.is_over(&self.counter.progress, seconds);
-        // The host always has a time, and reading it takes long if there are many CPUs.
+        // The host always has a CPU time. It is not read here, because that takes long if there are
+        // many CPUs.
         let has_time = self.arguments.all || self.read_time();
         let has_ended = match &self.target {
             Some(target) => target.has_ended(),
@@ -259,8 +260,8 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         });
     }
 
-    /// Sets breakpoints in a command that has executed a program. The command waits until it has
-    /// them.
+    /// Sets breakpoints in a command that has executed a program. The command does not run before
+    /// it has them.
     fn watch_executed_programs(&mut self, report: &mut Report) -> Result<()> {
         while let Some(target) = &mut self.target {
             let Some(_waits) = target.executed() else {

@@ -30,8 +30,8 @@ const STACK_OF_BREAKPOINT: u32 = 2048;
 /// `kernel.perf_event_mlock_kb` does not allow more without CAP_IPC_LOCK.
 const BUFFERS: usize = 64 << 20;
 const SMALL: [usize; 2] = [512 << 10, 64 << 10];
-/// The maximum number of records that are taken out of a buffer at a time. A process may cause
-/// records faster than this program takes them out.
+/// The maximum number of records that are taken out of a buffer at a time. Without a maximum, this
+/// program might never finish, because a process may cause records faster than they are taken out.
 const MOST_RECORDS: usize = 100_000;
 /// The registers in a sample, as `enum perf_event_x86_regs` and `enum perf_event_arm_regs` number
 /// them.
@@ -68,7 +68,7 @@ pub(crate) struct Plan<'a> {
     /// first process is denied, but not if access to another one is.
     pub(crate) pids: &'a [u32],
     pub(crate) cgroup: Option<&'a File>,
-    /// Whether the processes that these start are watched as well.
+    /// Whether the processes that the watched processes start are watched as well.
     pub(crate) follows: bool,
     /// Nanoseconds of CPU time between two samples.
     pub(crate) period: u64,
@@ -155,8 +155,8 @@ impl Events {
                     continue;
                 };
                 match error.raw_os_error() {
-                    // This thread has ended, which the main thread can do before the others, or the
-                    // CPU went offline.
+                    // The thread has ended (a main thread can end before the others), or the CPU
+                    // went offline.
                     Some(libc::ESRCH | libc::ENODEV) => failed = error,
                     // A child may run as another user.
                     Some(libc::EPERM | libc::EACCES) if is_child => {}
@@ -174,8 +174,8 @@ impl Events {
     /// long these CPUs may have run without an event.
     ///
     /// The kernel ends the events of a CPU that goes offline, as all CPUs but the first one do
-    /// during a suspend, and does not report that. But the time for which such an event has been
-    /// enabled then stands still.
+    /// during a suspend, and does not report that. But it can be noticed, because the time for
+    /// which such an event has been enabled then stands still.
     pub(crate) fn follow_cpus(&mut self, plan: &Plan<'_>, last_check: Instant) -> Duration {
         let mut unwatched = Duration::ZERO;
         if !self.system_wide {

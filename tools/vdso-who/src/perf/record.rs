@@ -34,8 +34,8 @@ pub(crate) enum Event {
     Lost(u64),
 }
 
-/// The process id of all processes outside this program's PID namespace and the namespaces below
-/// it.
+/// The process id in the records of a process that has no id here, because it is neither in this
+/// program's PID namespace nor in a namespace below it.
 pub(crate) const OTHER_NAMESPACE: u32 = 0;
 
 /// The process id in the samples of a process that has ended, but whose last thread still runs in

@@ -82,7 +82,7 @@ pub(crate) struct CallerChange {
     pub(crate) change: Change,
 }
 
-/// A share in two reports. A share that a report does not contain is not known.
+/// A share in two reports. It is None for a report that does not contain it.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Change {
     pub(crate) before_percent: Option<f64>,

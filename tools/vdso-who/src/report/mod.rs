@@ -323,7 +323,8 @@ impl Report {
         amounts
     }
 
-    /// Returns the share of the samples that are missing. Any of them might have been in a read.
+    /// Returns how large a share of all samples is missing. Any of the missing samples might have
+    /// been in a read.
     pub(crate) fn missing(&self) -> f64 {
         let lost = share(self.lost, self.samples + self.lost);
         lost + self.unseen().max(self.unwatched_share())

@@ -10,8 +10,8 @@
 //! add  x29, sp, #32          48   now x29 is 16 bytes below it
 //! ```
 //!
-//! The distance matters even where the frame pointer gives the return address: the unwind tables
-//! of the next function, such as glibc's `clock_gettime`, count from the stack pointer.
+//! The distance matters even where the frame pointer gives the return address: the unwind table of
+//! the caller, such as glibc's `clock_gettime`, counts from the stack pointer.
 
 use super::Table;
 
@@ -74,7 +74,8 @@ pub(super) fn frame(prologue: &[u8]) -> Option<Table> {
 
 /// Returns the rule of a function whose frame record is `record` bytes below the CFA.
 fn table(from_fp: bool, record: i64) -> Table {
-    // Go allocates large frames with other instructions, so the sum of these can be too small.
+    // Go allocates large frames with other instructions, so the size that was computed can be too
+    // small.
     let record = record.max(RECORD);
     Table {
         from_fp,
