@@ -1,4 +1,5 @@
-//! A child of this program, whose reads are known. Unlike other programs, it is also in the guests.
+//! Tests with a child whose clock reads are known. The child is this program itself, because a
+//! guest has no other programs.
 
 use std::env;
 use std::fs;
@@ -30,7 +31,7 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::screen::Observer;
 
-/// The line of the read.
+/// The line in [`often`] that reads the clock.
 const LINE: u32 = line!() + 5;
 
 #[inline(never)]
@@ -45,11 +46,11 @@ fn seldom() {
     black_box(Instant::now());
 }
 
-/// A process has four breakpoints, and a child that was forked meanwhile keeps them. One test sets
-/// a CPU offline.
+/// Held by a test that must run alone. A CPU has only four breakpoints, and a child that another
+/// test forks meanwhile would keep them. One of the tests sets a CPU offline.
 pub(crate) static ONE: Mutex<()> = Mutex::new(());
 
-/// The figures of a report about the two functions.
+/// A report, and the records of the two functions in it.
 struct Known {
     often: u64,
     seldom: u64,
@@ -90,8 +91,8 @@ fn measured(arguments: &Arguments, observer: &dyn Observer) -> Result<Report> {
     Ok(report)
 }
 
-/// Waits for a child that connects, and for the first part of its work. Until then, the records
-/// stay in the buffers.
+/// Waits for a child that connects, and for the first part of its work. The records stay in the
+/// buffers until that part is done.
 struct Gate {
     listener: UnixListener,
 }
@@ -101,7 +102,7 @@ impl Observer for Gate {
         if let Ok((mut end, _)) = self.listener.accept() {
             end.set_nonblocking(false).unwrap();
             end.write_all(&[0]).unwrap();
-            // It fails when the child ends.
+            // The read fails if the child ends without writing.
             let _ = end.read_exact(&mut [0]);
         }
         false
@@ -133,7 +134,8 @@ fn counted(work: &str) -> Option<Known> {
     }
 }
 
-/// Works as a child of another test, which has given it the work and a socket.
+/// Does the work of a child for another test, which names the work and a socket on the command
+/// line. Without them, does nothing.
 #[test]
 fn a_child() {
     for word in env::args() {
@@ -167,7 +169,8 @@ fn rounds() {
     }
 }
 
-/// Makes 9,000 records of more than 2 KiB, which do not fit in the buffer of a CPU, at most 16 MiB.
+/// Causes 9,000 records of more than 2 KiB each. They do not fit in the buffer of a CPU, which has
+/// at most 16 MiB.
 fn fill() {
     let mut one = CpuSet::new();
     one.set(sched_getcpu().unwrap()).unwrap();
@@ -180,7 +183,7 @@ fn drained() {
     (0..100).for_each(|_| seldom());
 }
 
-/// Makes few records, so that all fit in one buffer.
+/// The child makes only a few reads, so all records fit in one buffer and none is lost.
 #[test]
 fn every_read_is_counted_with_its_callers_and_their_line() {
     let Some(known) = counted("rounds") else {
@@ -226,7 +229,8 @@ fn lost_records_leave_each_caller_a_lower_bound_of_its_reads() {
     }
 }
 
-/// Does some work until the child used so much CPU time, because a busy machine gives it little.
+/// Repeats some work until this process has used `most` of CPU time. Elapsed time does not count,
+/// because a process gets little CPU time on a busy machine.
 fn use_cpu_time(most: Duration, work: impl Fn()) {
     let used = || {
         let usage = getrusage(UsageWho::RUSAGE_SELF).unwrap();
@@ -237,14 +241,14 @@ fn use_cpu_time(most: Duration, work: impl Fn()) {
     }
 }
 
-/// Lets a child begin when the measurement begins.
+/// Lets a child begin its work when the measurement begins.
 struct Begin {
     end: UnixStream,
 }
 
 impl Observer for Begin {
     fn is_over(&self, _: &Progress, _: f64) -> bool {
-        // It fails after the child has ended.
+        // The write fails after the child has ended.
         let _ = (&self.end).write_all(&[0]);
         false
     }
@@ -252,7 +256,8 @@ impl Observer for Begin {
     fn interval(&self, _: &Report) {}
 }
 
-/// Samples a child whose main thread ended before, until it has used so much CPU time.
+/// Samples a child until it has used this many seconds of CPU time. Its main thread has ended
+/// before, so another thread does the work.
 fn sampled(seconds: u64) -> Option<Known> {
     let _one = ONE.lock();
     let (mut child_end, end) = UnixStream::pair().unwrap();
@@ -283,7 +288,8 @@ fn sampled(seconds: u64) -> Option<Known> {
 #[test]
 fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
     let mut last = Value::Null;
-    // Records are lost while debug information is read.
+    // While debug information is read, records can be lost, so a short run may have too few
+    // samples.
     for seconds in [1, 4, 16] {
         let Some(known) = sampled(seconds) else {
             return;
@@ -299,14 +305,14 @@ fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
     panic!("no run has 500 samples: {last:#}");
 }
 
-/// Holds the thread that counts in its first interval, until records have been in the buffers for
-/// longer than an interval, as after a suspend.
+/// Blocks the counting thread in its first interval until records have waited in the buffers for
+/// longer than an interval, as they do after a suspend.
 #[derive(Default)]
 struct Hold {
     /// When too many records began to wait, in seconds of the measurement.
     since: Mutex<Option<f64>>,
     is_released: AtomicBool,
-    /// The samples of each interval, and its CPU time.
+    /// The number of samples and the CPU time of each interval.
     intervals: Mutex<Vec<(u64, f64)>>,
 }
 
@@ -336,7 +342,8 @@ impl Observer for Hold {
     }
 }
 
-/// An interval without records would have left them to the next one.
+/// An interval that used CPU time must have samples. If it has none, its records were still in the
+/// buffers, and the next interval counts them.
 #[test]
 fn no_interval_counts_the_records_of_the_one_before_even_after_a_pause() {
     let _one = ONE.lock();
@@ -361,19 +368,19 @@ fn no_interval_counts_the_records_of_the_one_before_even_after_a_pause() {
     }
 }
 
-/// The state of CPU 1, which a guest may change.
+/// Whether CPU 1 is online. A test may change that in a guest.
 const CPU_1: &str = "/sys/devices/system/cpu/cpu1/online";
 
 /// Sets CPU 1 offline and online again, as a hypervisor does, while a process uses it.
 struct HotPlug {
     reader: u32,
-    /// The CPU time of the process at each call, in seconds.
+    /// The CPU time of the process, in seconds, at each call of `is_over`.
     times: Mutex<Vec<f64>>,
 }
 
 impl HotPlug {
-    /// CPU 1 is offline while the process has used so many seconds, and the measurement ends when
-    /// it has used more than `ALL`.
+    /// CPU 1 is offline while the CPU time that the process has used, in seconds, is in this range.
+    /// The measurement ends when the process has used more than `ALL`.
     const OFFLINE: Range<f64> = 2.0..2.2;
     const ALL: f64 = 8.0;
 
@@ -405,8 +412,8 @@ impl Observer for HotPlug {
     fn interval(&self, _: &Report) {}
 }
 
-/// Works on a CPU without end. The kernel moves the process away when the CPU goes offline, and
-/// does not move it back.
+/// Repeats some work on a CPU and never returns. The CPU is chosen anew each time, because the
+/// kernel moves the process away when that CPU goes offline, and does not move it back.
 fn work_on(cpu: usize, work: impl Fn()) -> ! {
     let mut one = CpuSet::new();
     one.set(cpu).unwrap();
@@ -416,9 +423,9 @@ fn work_on(cpu: usize, work: impl Fn()) -> ! {
     }
 }
 
-/// Watches a process that reads the clock on CPU 1, and its child, which reads none on CPU 0. The
-/// kernel closes the event of a CPU that goes offline. The first version opened no new one when the
-/// CPU came back, so it said 20.0 +-2.2 % where 54.9 % was right.
+/// Watches a process that reads the clock on CPU 1, and its child on CPU 0, which does not. The
+/// kernel ends the event of a CPU that goes offline. The first version did not open a new event
+/// when the CPU came back, so it reported 20.0 +-2.2 % where 54.9 % was right.
 #[test]
 fn a_cpu_that_goes_and_comes_back_leaves_the_share_right_within_its_error() {
     if env::var_os("VDSO_TIME_EMULATED").is_none_or(|kind| kind != "kernel") {
@@ -454,13 +461,14 @@ fn a_cpu_that_goes_and_comes_back_leaves_the_share_right_within_its_error() {
     let figure = |value: &Value, name: &str| value[name].as_f64().unwrap();
     let share = figure(&report, "percent");
     let error = figure(&report, "percent_error");
-    // Only the reader has reads. Its own share does not depend on how much of its time was seen.
+    // Only the reader reads the clock. The share of reads in its own samples is right even if some
+    // of its CPU time has no samples, so the true share of both processes follows from it.
     let reader = &report["processes"][0];
     let part = plug.used() / figure(&report, "cpu_seconds");
     let truth = figure(reader, "percent") * part;
     assert!((share - truth).abs() <= error, "{truth}: {report:#}");
-    // Each process uses half of the CPU time. Without an event on CPU 1 after it came back, the
-    // reader would have a fifth of the samples.
+    // Each process uses half of the CPU time. If CPU 1 had no event after it came back, only a
+    // fifth of the samples would be the reader's.
     let of_reader = figure(reader, "samples");
     assert!(3.0 * of_reader > figure(&report, "samples"), "{report:#}");
 }

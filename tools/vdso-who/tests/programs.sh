@@ -2,10 +2,10 @@
 # Prints the tables of MEASUREMENTS.md about programs of Debian under load.
 #
 #   tests/programs.sh [VDSO_WHO]           the shares that vdso-who and perf measure at the same time
-#   tests/programs.sh latency [VDSO_WHO]   the latency of redis alone, and while each of them runs
+#   tests/programs.sh latency [VDSO_WHO]   the latency of redis alone, and while vdso-who or perf runs
 #   tests/programs.sh calls [VDSO_WHO]     the shares of programs that read through system calls;
 #                                          fails if vdso-who and perf disagree
-#   tests/programs.sh postgres [VDSO_WHO]  the example of README.md, and its graph as who-postgres.svg
+#   tests/programs.sh postgres [VDSO_WHO]  the example of README.md; writes the graph who-postgres.svg
 #
 # Run it as root. It needs the packages linux-perf, postgresql, redis-server, nginx-core,
 # apache2-utils, caddy, openjdk-17-jdk-headless, python3, mariadb-server, php-cli, ruby, luajit,
@@ -42,7 +42,7 @@ has() {
     done
 }
 
-# Watches a process with both programs at the same time, and prints a row.
+# Watches a process with vdso-who and perf at the same time, and prints a row.
 row() {
     local name=$1 pid=$2
     sleep 2
@@ -56,7 +56,7 @@ row() {
     /usr/bin/python3 - "$name" <<'PYTHON'
 import collections, json, re, sys
 def text(frames):
-    # Without directories and parameters; Go has brackets in a type as well.
+    # Directories and parameters are removed. The brackets around a type in a Go name are kept.
     names = [re.sub(r"(?<=[\w$>])\(.*\)$", "", name.rsplit("/", 1)[-1])[:40] for name in frames[:2]]
     return " in ".join("`%s`" % name for name in names)
 def called(address, frame):
@@ -68,7 +68,8 @@ rate = report["reads_per_second"]
 callers = report["processes"][0]["callers"] if report["processes"] else []
 frames = [caller["function"] for caller in callers[:1]]
 frames += [caller["called_by"]["function"] for caller in callers[:1] if caller["called_by"]]
-# A sample is a clock read if a function of the vDSO or of such a system call is in its stack.
+# A sample is a clock read if its stack contains a function of the vDSO, or the kernel's function
+# for a system call that reads a clock.
 clock = re.compile(r"\(\[vdso\]\)|__\w+_sys_(clock_get|gettimeofday|time\b)")
 skip = re.compile(r"\(\[|/(libc|ld-linux|libpthread)[-.\w]*\)")
 all = reads = 0
@@ -229,7 +230,8 @@ scrape_configs: [{job_name: self, static_configs: [{targets: ["127.0.0.1:18084"]
     fi
 }
 
-# Prints the id of the process that has used the most CPU time, among those with this command line.
+# Prints the id of a process whose command line contains this text: the one that has used the most
+# CPU time.
 busiest() { ps -eo cputimes=,pid=,args= | grep -v grep | grep -- "$1" | sort -n | awk 'END { print $2 }'; }
 
 mariadb_server() {
@@ -296,7 +298,7 @@ calls() {
         repeat "C, \`clock_gettime\` in the vDSO" ./calls-vdso
     fi
     if has go; then
-        # golang.org/x/sys/unix.ClockGettime is this call.
+        # golang.org/x/sys/unix.ClockGettime makes the same call.
         printf 'package main\nimport ("syscall"; "unsafe")\n
             func main() { var time [2]int64; for { for i := 0; i < 1000; i++ {
                 syscall.Syscall(syscall.SYS_CLOCK_GETTIME, 1, uintptr(unsafe.Pointer(&time)), 0) } } }\n' >calls.go
@@ -319,8 +321,8 @@ calls() {
     echo "vdso-who and perf agree in each run" >&2
 }
 
-# Watches a program with both programs at the same time, five times, and prints a row for the run
-# with the median share.
+# Watches a program with vdso-who and perf at the same time, five times, and prints a row for the
+# run with the median share.
 repeat() {
     local name=$1 round
     shift
@@ -328,7 +330,8 @@ repeat() {
     start "$@"
     local pid=${started[-1]}
     sleep 2
-    # stress-ng starts processes, which read the clock.
+    # stress-ng starts a process that reads the clock, so its newest child is watched, if there is
+    # one.
     pid=$(pgrep -n -P "$pid" || echo "$pid")
     for round in 1 2 3 4 5; do
         perf record --quiet -e cpu-clock -F "$frequency" -a --call-graph dwarf -o perf.data -- sleep "$seconds" \
@@ -342,8 +345,8 @@ repeat() {
         perf script --no-inline --pid "$pid" -F pid,ip,sym,dso -i perf.data >perf.txt 2>>log
         /usr/bin/python3 - >>runs <<'PYTHON'
 import json, re
-# At a system call's entry and exit no function of the kernel names the call, so perf cannot count
-# these samples. They are part of its error.
+# At the entry and the exit of a system call, no function of the kernel shows which call it is, so
+# perf cannot count these samples. They are part of its error.
 clock = re.compile(r"\(\[vdso\]\)|__\w+_sys_(clock_get|gettimeofday|time\b)")
 named = re.compile(r"__\w+_sys_|asm_(sysvec|exc|common_interrupt)|ret_from_fork")
 whole = reads = edges = 0
@@ -375,7 +378,7 @@ for line in open("runs"):
     whole, reads, edges, share, error = json.loads(line)
     if not whole or share is None:
         continue
-    # Each sample at an edge may be in a read or not.
+    # A sample at the entry or the exit of a system call may or may not be in a clock read.
     perf = 100 * reads / whole
     low, high = interval(reads, whole)[0], interval(reads + edges, whole)[1]
     agrees = share - error <= high and low <= share + error

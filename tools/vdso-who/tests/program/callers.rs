@@ -1,6 +1,6 @@
 //! Programs whose reads are known.
 //!
-//! With --nocapture, prints the tables of MEASUREMENTS.md.
+//! With --nocapture, these tests print tables of MEASUREMENTS.md.
 
 #![allow(
     clippy::cast_precision_loss,
@@ -28,14 +28,15 @@ use super::{PROGRAM, callers, command, report, started, watched, who};
 const ROUNDS: u64 = 400;
 const ENDLESS: u64 = u64::MAX >> 2;
 
-/// Watches rounds of four reads, until so many seconds passed.
+/// Watches a program until it has made this many rounds of four reads, or has run for this many
+/// seconds. Returns the report.
 fn watch(path: &Path, option: &str, rounds: u64, seconds: u64) -> Option<Value> {
     let mut command = who(&[option, "--json", "--"]);
     let numbers = [rounds, seconds * 1_000_000_000].map(|number| number.to_string());
     report(command.arg(path).args(numbers).output()).map(|(_, report)| report)
 }
 
-/// Returns the records of each of the two functions, and the records of others.
+/// Returns how many records `often`, `seldom` and all other functions have.
 fn records(report: &Value, (name, _, flags, source, after): Recipe) -> [u64; 3] {
     let has_lines = flags.contains("-g") && !after.contains("gnu_debugdata") || (name == "Go");
     let mut records = [0; 3];
@@ -97,7 +98,7 @@ const PROGRAMS: [Recipe; 13] = [
     ("Go", "go", "", "reads.go", ""),
     ("Go, no DWARF", "go", "-ldflags=-w", "reads.go", ""),
     ("Go, no symbols", "go", "-ldflags=-s", "reads.go", ""),
-    // It has dynamic symbols.
+    // strip(1) removes the symbol table, but not the dynamic symbols.
     (
         "Go, cgo, no symbols",
         "go",
@@ -107,11 +108,12 @@ const PROGRAMS: [Recipe; 13] = [
     ),
 ];
 
-/// As dh_strip of Debian does, but beside the program.
+/// Strips a program and adds a debug link, as dh_strip of Debian does. But the debug file is in the
+/// directory of the program.
 const LINK: &str = r#"objcopy --only-keep-debug "$P" "$P.debug" && strip "$P"
 objcopy --add-gnu-debuglink="$P.debug" "$P""#;
 
-/// As find-debuginfo of Fedora does.
+/// Strips a program and adds MiniDebugInfo, as find-debuginfo of Fedora does.
 const MINI: &str = r#"objcopy -S --remove-section .comment --keep-symbol=often --keep-symbol=seldom "$P" "$P.mini"
 xz -f "$P.mini" && strip "$P" && objcopy --add-section .gnu_debugdata="$P.mini.xz" "$P""#;
 
@@ -144,7 +146,8 @@ fn counts_are_within_1_percent_and_sampled_shares_within_10() {
                 expected[0], expected[1]
             );
         }
-        // A busy machine runs the program for a part of the time only.
+        // On a busy machine the program runs for only a part of the time, so one second may not be
+        // enough.
         for seconds in [1, 4, 16] {
             let Some(report) = watch(&path, "--frequency=1999", ENDLESS, seconds) else {
                 return;
@@ -161,9 +164,9 @@ fn counts_are_within_1_percent_and_sampled_shares_within_10() {
     }
 }
 
-/// Reads the clock by system calls whose number is an argument, which only the kernel's half of the
-/// call chain tells. The truth is in the intervals: a call of the clock takes at least as long as
-/// one of getppid(2).
+/// Makes system calls whose number is an argument, so only the kernel's half of the call chain
+/// shows which call it is. The expected ranges are wide: it is only known that a call that reads
+/// the clock takes at least as long as a call of getppid(2).
 #[test]
 fn reads_by_syscall_count_and_other_calls_do_not() {
     let Some(path) = compiled(("calls", "gcc", "-O2", "calls.c", "")) else {
@@ -193,7 +196,8 @@ fn reads_by_syscall_count_and_other_calls_do_not() {
     }
 }
 
-/// Reads a clock that no vDSO reads, and one that it could read, by system calls.
+/// Reads two clocks through system calls. No vDSO can read the first of them; the vDSO could read
+/// the second one.
 #[test]
 fn a_clock_that_is_read_by_system_calls_is_named() {
     let Some(path) = compiled(("calls", "gcc", "-O2", "calls.c", "")) else {
@@ -230,7 +234,7 @@ fn a_clock_that_is_read_by_system_calls_is_named() {
     }
 }
 
-/// Counts reads of two clocks: the register of the first argument tells which one is read.
+/// Counts reads of two clocks. The register of the first argument shows which clock is read.
 #[test]
 fn the_clock_of_a_counted_read_is_named() {
     let Some(path) = compiled(("counted", "gcc", "-O2", "reads.c", "")) else {
@@ -262,8 +266,8 @@ fn the_clock_of_a_counted_read_is_named() {
     }
 }
 
-/// Overwrites a program in place, as cp(1), scp(1) and `rsync --inplace` do, and runs it again. The
-/// functions of both versions are at the same offsets.
+/// Runs a program, overwrites its file in place, as cp(1), scp(1) and `rsync --inplace` do, and
+/// runs it again. Both versions have their functions at the same offsets, under different names.
 #[test]
 fn a_program_that_is_overwritten_in_place_has_the_names_of_each_version() {
     let other_names = "-O2 -g -Doften=later_often -Dseldom=later_seldom";
@@ -291,7 +295,8 @@ fn a_program_that_is_overwritten_in_place_has_the_names_of_each_version() {
     assert_eq!(rows.len(), 2, "{report:#}");
     let [a, b] =
         ["often", "later_often"].map(|name| rows.iter().filter(|row| has(row, name)).count());
-    // The first version has no names if they were not read in time.
+    // The functions of the first version have no names if the file was overwritten before it was
+    // read.
     assert!(a <= 1 && b == 1, "{report:#}");
     assert!(
         !rows
@@ -301,7 +306,7 @@ fn a_program_that_is_overwritten_in_place_has_the_names_of_each_version() {
     );
 }
 
-/// Moves code to anonymous memory, which is not compiled code.
+/// Runs a program that moves its code to anonymous memory. That code is not just-in-time compiled.
 #[test]
 fn code_in_anonymous_memory_is_compiled_code_only_if_there_is_a_perf_map() {
     let Some(path) = compiled(("moved", "gcc", "-O2", "moved.c", "")) else {
@@ -325,7 +330,7 @@ fn code_in_anonymous_memory_is_compiled_code_only_if_there_is_a_perf_map() {
     assert!(!names.iter().any(|name| is_compiled(name)), "{report:#}");
 }
 
-/// Runs a program that looks from outside as one in a gVisor sandbox does.
+/// Runs a program that looks, from outside, like a program in a gVisor sandbox.
 #[test]
 fn a_program_in_a_sandbox_has_no_share() {
     let Some(path) = compiled(("sandbox", "gcc", "-O2", "sandbox.c", "")) else {
@@ -338,7 +343,8 @@ fn a_program_in_a_sandbox_has_no_share() {
     assert_eq!(report["processes"][0]["percent"], Value::Null);
 }
 
-/// Runs a compiler that makes no mapping for the second function.
+/// Runs a just-in-time compiler that writes its second function into memory that it already has, so
+/// the kernel reports no new mapping.
 #[test]
 fn just_in_time_compiled_functions_have_the_names_of_the_perf_map() {
     let Some(path) = compiled(("jit", "gcc", "-O2", "jit.c", "")) else {
@@ -373,8 +379,8 @@ fn just_in_time_compiled_functions_have_the_names_of_the_perf_map() {
     }
 }
 
-/// Runs a compiler whose map has 300,000 lines, while the kernel reports its mappings many times a
-/// millisecond.
+/// Runs a just-in-time compiler whose map has 300,000 lines, and that changes its mappings so often
+/// that the kernel reports several of them in each millisecond.
 #[test]
 fn a_compiler_that_is_busy_does_not_outlive_the_measurement() {
     let Some(path) = compiled(("busy jit", "gcc", "-O2", "jit.c", "")) else {
@@ -395,7 +401,8 @@ fn a_compiler_that_is_busy_does_not_outlive_the_measurement() {
     );
 }
 
-/// Expects the addresses of libc's function and of its caller, because the program has no names.
+/// The program has no symbols, so the report shows addresses. Expects that the caller of libc's
+/// function is at an address in `often`.
 #[test]
 fn a_stripped_static_program_has_the_callers_of_libcs_function() {
     const STRIP: &str = r#"nm "$P" >"$P.nm" && strip "$P""#;
@@ -428,7 +435,8 @@ fn a_stripped_static_program_has_the_callers_of_libcs_function() {
         let (_, offset) = caller
             .and_then(|name| name.split_once("+0x"))
             .expect("no address");
-        // The first page of the file is loaded at a multiple of its size.
+        // The start of the file is loaded at a multiple of the page size, so offset and address
+        // agree within a page.
         let offset = u64::from_str_radix(offset, 16).unwrap();
         let distance = |to: u64| (offset & 0xfff).wrapping_sub(to & 0xfff) & 0xfff;
         assert!(
@@ -438,7 +446,8 @@ fn a_stripped_static_program_has_the_callers_of_libcs_function() {
     }
 }
 
-/// Removes the debug information, and writes a `debuginfod-find` that has the file of one build id.
+/// Moves the debug information to another file, and writes a `debuginfod-find` that finds this
+/// file, but only under one build id.
 const DEBUGINFOD: &str = r#"objcopy --only-keep-debug "$P" "$P.debug" && strip "$P"
 objcopy --remove-section=.note.gnu.build-id "$P.debug" "$P.other"
 rm -rf "$P.path" && mkdir "$P.path"
@@ -449,8 +458,8 @@ echo "\$@" >>"$P.path/log"
 END
 chmod +x "$P.path/debuginfod-find""#;
 
-/// Uses a fake server, whose address is the path of the debug file. Without the flag, vdso-who does
-/// not ask it.
+/// Uses the fake `debuginfod-find`, which takes the path of the debug file as the address of the
+/// server. Without --debuginfod, vdso-who must not run it.
 #[test]
 fn a_debuginfod_server_is_asked_with_the_flag_only_and_its_failure_is_no_error() {
     let flags = "-O2 -g -Wl,--build-id=0x0123456789abcdef";
@@ -463,7 +472,7 @@ fn a_debuginfod_server_is_asked_with_the_flag_only_and_its_failure_is_no_error()
         ("--frequency=1999", of("debug"), false),
         ("--debuginfod", of("debug"), true),
         ("--debuginfod", of("missing"), false),
-        // Without the build id.
+        // This file does not contain the build id, so it must not be used.
         ("--debuginfod", of("other"), false),
     ] {
         let mut command = who(&[option, "--json", "--"]);
@@ -489,7 +498,8 @@ fn a_debuginfod_server_is_asked_with_the_flag_only_and_its_failure_is_no_error()
     }
 }
 
-/// A `debuginfod-find` that notes when the process has ended, and finds nothing after 3 s more.
+/// Writes a `debuginfod-find` that waits until the process has ended and records when that was. It
+/// then takes 3 s more and finds nothing.
 const SLOW_DEBUGINFOD: &str = r#"strip "$P" && rm -rf "$P.path" "$P.ended" && mkdir "$P.path"
 cat >"$P.path/debuginfod-find" <<END
 #!/bin/sh
@@ -504,7 +514,8 @@ exit 1
 END
 chmod +x "$P.path/debuginfod-find""#;
 
-/// Lets the program end, or the shell while the program goes on.
+/// In the first round, the watched process is the program, and ends with it. In the second round it
+/// is a shell, which ends while the program goes on.
 #[test]
 fn a_process_that_ends_while_names_are_read_is_measured_until_its_end() {
     let flags = "-O2 -Wl,--build-id=0x0123456789abcde0";
@@ -534,7 +545,7 @@ fn a_process_that_ends_while_names_are_read_is_measured_until_its_end() {
             .trim()
             .parse()
             .unwrap();
-        // The names take 3 s more.
+        // `debuginfod-find` took 3 s more, which must not be part of the measurement.
         let [seconds, cpu] = ["seconds", "cpu_seconds"].map(|name| report[name].as_f64().unwrap());
         assert!(
             seconds < ended - start + 1.0 && cpu < seconds + 0.1,
@@ -547,7 +558,8 @@ fn a_process_that_ends_while_names_are_read_is_measured_until_its_end() {
     }
 }
 
-/// The share of samples of the whole machine: an oracle that knows nothing of threads or processes.
+/// Samples of the whole machine, one event for each CPU. The test computes the right share from
+/// them, whatever threads and processes there are.
 struct Oracle {
     samplers: Vec<Sampler>,
 }
@@ -574,7 +586,8 @@ impl Oracle {
         })
     }
 
-    /// Returns the samples of a process, and those with a program counter in a range.
+    /// Returns how many samples a process has, and how many of them have a program counter in a
+    /// range.
     fn samples(mut self, pid: u32, range: &std::ops::Range<u64>) -> [u64; 2] {
         let mut samples = [0; 2];
         for sampler in &mut self.samplers {
@@ -592,7 +605,8 @@ impl Oracle {
     }
 }
 
-/// Threads of 0.5 ms never fill a period of an event of their own.
+/// Each thread lives for 0.5 ms, less than a sampling period. So an event for each thread would
+/// never take a sample.
 #[test]
 fn reads_in_short_threads_have_the_share_of_a_system_wide_count() {
     let Some(path) = compiled(("threads", "gcc", "-O2 -pthread", "threads.c", "")) else {
@@ -609,7 +623,7 @@ fn reads_in_short_threads_have_the_share_of_a_system_wide_count() {
     let Some((said, report)) = report(output) else {
         return;
     };
-    // The functions are in its first two pages.
+    // The program has printed the address of the vDSO, whose functions are in its first two pages.
     let start = u64::from_str_radix(said.trim(), 16).unwrap();
     let [all, in_reads] = oracle.samples(
         report["pid"].as_u64().unwrap() as u32,
@@ -617,7 +631,7 @@ fn reads_in_short_threads_have_the_share_of_a_system_wide_count() {
     );
     let expected = 100.0 * in_reads as f64 / all as f64;
     assert!(all > 100 && expected > 50.0, "{in_reads} of {all}");
-    // On a busy machine, both are shares of a few hundred samples.
+    // On a busy machine, both shares come from only a few hundred samples.
     let (percent, error) = (
         report["percent"].as_f64().unwrap(),
         report["percent_error"].as_f64().unwrap(),
@@ -628,7 +642,8 @@ fn reads_in_short_threads_have_the_share_of_a_system_wide_count() {
     );
 }
 
-/// Watches with one event for each CPU, which needs no file for each thread.
+/// With one event for each CPU, vdso-who does not need a file for each thread, so the limit on open
+/// files does not matter.
 #[test]
 fn a_process_with_10000_threads_is_watched() {
     let Some(path) = compiled(("many threads", "gcc", "-O2 -pthread", "threads.c", "")) else {
@@ -658,7 +673,8 @@ fn a_process_with_10000_threads_is_watched() {
     }
 }
 
-/// Copies of a program and of this, because the directory of these may be closed for other users.
+/// Copies of a program and of vdso-who in /tmp, because other users may have no access to the
+/// directory of the originals. The copies are removed when this is dropped.
 struct Copies(PathBuf);
 
 impl Copies {
@@ -667,7 +683,8 @@ impl Copies {
             not_run_here("the user cannot be changed");
             return None;
         }
-        // For another user std calls execvp(3): a shell reads what the kernel cannot start.
+        // Checks that the kernel can start vdso-who. To run a program as another user, std calls
+        // execvp(3), which passes a file that the kernel cannot start to a shell.
         started(who(&["--version"]).output())?;
         let name = path.file_name()?.to_str()?;
         let directory = PathBuf::from(format!("/tmp/vdso-{name}-{}", std::process::id()));
@@ -678,7 +695,7 @@ impl Copies {
         Some(Self(directory))
     }
 
-    /// Watches the program as a user without rights.
+    /// Returns the command that watches the program as a user without privileges.
     fn watch(&self) -> Command {
         let mut command = Command::new(self.0.join("who"));
         command
@@ -696,8 +713,8 @@ impl Drop for Copies {
     }
 }
 
-/// Watches as a user who may not watch all processes: there is no share, because the samples lack
-/// these threads.
+/// Watches as a user who is not allowed to watch all processes. There is no share, because threads
+/// that live for such a short time have no samples.
 #[test]
 fn without_rights_short_threads_have_no_share() {
     let recipe = ("threads for a user", "gcc", "-O2 -pthread", "threads.c", "");
@@ -714,8 +731,8 @@ fn without_rights_short_threads_have_no_share() {
     );
 }
 
-/// Replaces the file of a program that runs, as a package manager does. Without rights, only
-/// /proc/PID/exe leads to the old one.
+/// Replaces the file of a running program, as a package manager does. Without privileges, only
+/// /proc/PID/exe leads to the old file.
 #[test]
 fn without_rights_a_program_whose_file_was_replaced_keeps_its_names() {
     let other_names = "-O2 -g -Doften=later_often -Dseldom=later_seldom";
@@ -757,8 +774,8 @@ fn without_rights_a_program_whose_file_was_replaced_keeps_its_names() {
     );
 }
 
-/// Watches as a user who is not allowed to watch all processes. A traced program would not get the
-/// rights of its file.
+/// Runs a setuid program as a user without privileges. If vdso-who traced the program, it would not
+/// get the privileges of its file.
 #[test]
 fn a_setuid_command_keeps_its_rights() {
     const ID: &str = "/usr/bin/id";
@@ -788,8 +805,9 @@ fn a_setuid_command_keeps_its_rights() {
     );
 }
 
-/// Threads that start and end, processes that fork and execute, and signals: the program ends with
-/// status 0 if each did what it should, as it does alone. `VDSO_WHO_STORMS` sets the runs.
+/// Watches a program that starts threads, forks, executes itself and sends itself signals. It ends
+/// with status 0 if all of these did what they should, as they do when it is not watched.
+/// `VDSO_WHO_STORMS` sets the number of runs.
 #[test]
 fn a_storm_ends_as_it_does_alone() {
     let Some(path) = compiled(("storm", "gcc", "-O2 -pthread", "storm.c", "")) else {

@@ -1,4 +1,4 @@
-//! Programs that a test runs, and what they print.
+//! Tools for tests that run a program and check what it prints.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
@@ -13,8 +13,8 @@ use super::common::{child, has_tool, not_run_here};
 /// The exit status, standard output and standard error.
 pub(crate) type Ended = (Option<i32>, String, String);
 
-/// Returns what a command printed. If the kernel could not start the program, as under QEMU or in a
-/// guest, records the test as not run.
+/// Returns how a command ended and what it printed. If the kernel could not start the program, as
+/// can happen under QEMU or in a guest, records the test as not run.
 pub(crate) fn started(output: io::Result<Output>) -> Option<Ended> {
     let output = match output {
         Ok(output) => output,
@@ -24,7 +24,7 @@ pub(crate) fn started(output: io::Result<Output>) -> Option<Ended> {
         }
     };
     let status = output.status;
-    // A shell's status for a program that cannot be started.
+    // A shell ends with one of these if it cannot start a program.
     if [Some(126), Some(127)].contains(&status.code()) {
         not_run_here(status);
         return None;
@@ -34,8 +34,9 @@ pub(crate) fn started(output: io::Result<Output>) -> Option<Ended> {
     Some((status.code(), out, error))
 }
 
-/// Writes a program. A child does it: other threads start processes meanwhile, which would inherit
-/// the open file, and the kernel executes no file that is open for writing (ETXTBSY).
+/// Writes an executable file, in a child. If this process wrote it, processes that other threads
+/// start meanwhile would inherit the open file, and the kernel does not execute a file that is open
+/// for writing (ETXTBSY).
 pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     let child = child::fork(|| {
         let written = fs::write(path, bytes);
@@ -52,8 +53,9 @@ pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     }
 }
 
-/// Fails unless a program whose report cannot be written prints the reason in one line, and ends
-/// with status 2. EPIPE is not an error. `ended` returns none if the command cannot run here.
+/// Fails unless a program whose report cannot be written prints the reason in one line and ends
+/// with status 2. EPIPE must not be an error. `ended` returns `None` if the command cannot run
+/// here.
 #[track_caller]
 pub(crate) fn assert_says_that_output_is_lost(
     name: &str,

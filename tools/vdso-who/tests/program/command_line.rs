@@ -1,4 +1,4 @@
-//! The output of the program, its destination, and the exit status.
+//! Tests of the command line, the output and the exit status.
 
 use std::ffi::c_long;
 use std::fs;
@@ -87,7 +87,8 @@ fn help_fits_80_columns() {
     }
 }
 
-/// Expects status 2 and an error that begins so, if the program can be started.
+/// Fails unless a program ended with status 2 and an error that begins with this text. Does nothing
+/// if the program could not be started.
 fn assert_fails(output: io::Result<Output>, expected: &str) {
     let Some((status, out, error)) = started(output) else {
         return;
@@ -123,7 +124,7 @@ fn what_is_missing_is_named() {
             &["--", "/nonexistent/program"],
             "cannot run /nonexistent/program: ",
         ),
-        // A terminal obeys control characters.
+        // A terminal would obey the control character, so it is escaped.
         (
             &["--", "/nonexistent/\x1b[31m"],
             "cannot run /nonexistent/\\u{1b}[31m: ",
@@ -138,7 +139,7 @@ fn what_is_missing_is_named() {
                 "cannot run {number}: No such file or directory (os error 2): to watch a process, use `vdso-who --pid {number}`"
             ),
         ),
-        // It has no CPU time to compare the samples with.
+        // A directory that is not a cgroup has no CPU time to compare the samples with.
         (&["--cgroup=/proc"], "/proc is not a cgroup v2 directory: "),
         (
             &["--compare=/nonexistent", "--", "true"],
@@ -157,8 +158,8 @@ fn what_is_missing_is_named() {
     }
 }
 
-/// Runs without /proc, which has the CPU time to compare the samples with, and where this program's
-/// number in /proc belongs to another process.
+/// Runs vdso-who without /proc, so that there is no CPU time to compare the samples with. Then runs
+/// it with the /proc of another PID namespace, in which its process id belongs to another process.
 #[test]
 fn a_proc_that_is_missing_or_of_another_pid_namespace_is_refused() {
     const UNMOUNT: &str = "while umount -l /proc 2>/dev/null; do :; done; exec \"$@\"";
@@ -217,8 +218,8 @@ fn debuginfod_needs_its_program_and_a_server() {
     }
 }
 
-/// Names both causes of EPERM, because a container's filter and kernel.perf_event_paranoid deny the
-/// call with it. ENODEV is gVisor's answer.
+/// Lets perf_event_open(2) fail. For EPERM, the error must name both possible causes: the seccomp
+/// filter of a container and kernel.perf_event_paranoid. ENODEV is the error of gVisor.
 #[test]
 fn a_denied_perf_event_open_has_its_causes_and_a_missing_one_has_no_options() {
     const CALL: c_long = libc::SYS_perf_event_open;
@@ -278,7 +279,7 @@ fn a_denied_ptrace_is_named() {
     );
 }
 
-/// At the limit, neither mappings nor CPU times could be read.
+/// At the limit on open files, vdso-who could read neither mappings nor CPU times.
 #[test]
 fn too_low_a_limit_of_open_files_is_an_error_that_names_it() {
     let mut limited = Command::new("sh");
@@ -295,16 +296,16 @@ fn too_low_a_limit_of_open_files_is_an_error_that_names_it() {
     assert_eq!(advises_root, !geteuid().is_root(), "{error}");
 }
 
-/// Returns a shell's pause of so many seconds. In an emulator, where a measurement begins later, it
-/// is longer.
+/// Returns a shell command that waits for this many seconds. It waits longer in an emulator,
+/// because a measurement begins later there.
 fn pause(seconds: u32) -> String {
     let is_emulated = std::env::var_os("VDSO_TIME_EMULATED").is_some();
     let factor = if is_emulated { 5 } else { 1 };
     format!("sleep {}", seconds * factor)
 }
 
-/// Closes the reader of standard output before the first table. The command still runs when that is
-/// written.
+/// Closes the other end of standard output before the first table is written. The command is still
+/// running when vdso-who writes the table.
 #[test]
 fn tables_that_nobody_reads_end_the_measurement_but_not_the_command() {
     let (output, reader) = UnixStream::pair().unwrap();
@@ -321,8 +322,8 @@ fn tables_that_nobody_reads_end_the_measurement_but_not_the_command() {
     );
 }
 
-/// Expects that the command does not run if the file cannot be made or standard output is closed. A
-/// command may remove the file.
+/// Also expects that the command does not run if the output file cannot be created or standard
+/// output is closed, and that the report is written even if the command removes the file.
 #[test]
 fn output_that_cannot_be_written_is_status_2_and_an_error() {
     for arguments in [&["--help"][..], &["--generate=man"], &["--", "true"]] {
@@ -339,7 +340,7 @@ fn output_that_cannot_be_written_is_status_2_and_an_error() {
     let path = target_tmpdir().join("report");
     let path = path.to_str().unwrap();
     fs::write(path, "the report before").unwrap();
-    // It has more processes than there can be.
+    // No process can have this id.
     let Some((status, ..)) = run(&["-o", path, "--pid=4194305"]) else {
         return;
     };
@@ -368,7 +369,7 @@ fn output_that_cannot_be_written_is_status_2_and_an_error() {
     assert!(!error.contains("ran"), "{error}");
 }
 
-/// Compares a command with itself.
+/// Measures the same command twice, and compares the two reports.
 #[test]
 fn a_report_of_json_can_be_compared_with_a_later_one() {
     let path = target_tmpdir().join("before.json");
@@ -389,14 +390,16 @@ fn a_report_of_json_can_be_compared_with_a_later_one() {
     assert!(out.contains("In the earlier report") && fits(&out), "{out}");
 }
 
-/// Sends signals to a guarded command, which gets all but those of breakpoints of the vDSO.
+/// Runs commands, some of them under a guard, that exit or send signals to themselves. A guarded
+/// command gets every signal except the ones that breakpoints in the vDSO raise.
 #[test]
 fn the_status_is_the_commands_also_under_a_guard() {
     for (option, script, expected, said) in [
         ("--frequency=499", "exit 7", 7, ""),
         ("--frequency=499", "kill -9 $$", 137, ""),
         ("--frequency=499", "exec true", 0, ""),
-        // It says that it waits. Otherwise it would look as if it hung.
+        // After the measurement, vdso-who prints that it waits for the command. Otherwise it would
+        // seem to hang.
         (
             "--duration=1",
             &format!("{}; exit 4", pause(3)),
@@ -410,7 +413,7 @@ fn the_status_is_the_commands_also_under_a_guard() {
             5,
             "",
         ),
-        // It stops, and its child lets it continue.
+        // The command stops itself, and its child lets it continue.
         (
             "--exact",
             "(sleep 0.2; kill -CONT $$) & kill -STOP $$; exit 6",
@@ -431,7 +434,8 @@ fn the_status_is_the_commands_also_under_a_guard() {
     }
 }
 
-/// Prints the limits of memory and of open files, which the program changes for itself.
+/// The command prints its limits on memory and on open files, which vdso-who changes only for
+/// itself, and the signals that it blocks, ignores and catches.
 #[test]
 fn a_command_has_the_callers_limits_and_signals() {
     const SCRIPT: &str = "ulimit -v; ulimit -n; grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status";
@@ -447,7 +451,7 @@ fn a_command_has_the_callers_limits_and_signals() {
     }
 }
 
-/// Returns what a command printed that ends within 100 s.
+/// Returns the output of a command. Fails if it does not end within 100 s.
 fn output_of_short(mut command: Command) -> io::Result<Output> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
@@ -462,8 +466,8 @@ fn output_of_short(mut command: Command) -> io::Result<Output> {
     child.wait_with_output()
 }
 
-/// Ignores SIGCHLD, as bspwm, perl and bubblewrap do before they start a program. Then the kernel
-/// does not keep the status of a child.
+/// Ignores SIGCHLD, as bspwm, perl and bubblewrap do before they start a program. The kernel then
+/// discards the status of a child that ends.
 #[test]
 fn a_command_ends_with_its_status_even_if_the_caller_ignores_its_end() {
     #[allow(unsafe_code, reason = "an action of a signal is set in a child")]
@@ -494,8 +498,8 @@ fn a_command_ends_with_its_status_even_if_the_caller_ignores_its_end() {
     }
 }
 
-/// Sends the signal that a breakpoint of the vDSO raises if the CPU does not name it. It ends a
-/// program without a guard.
+/// Runs a program that sends itself the SIGTRAP that the kernel sends if the CPU does not name the
+/// breakpoint. Without a guard, the signal ends the program.
 #[test]
 fn a_trap_that_no_register_names_does_not_end_a_guarded_command() {
     let Some(program) = compiled(("traps", "gcc", "-O1", "traps.c", "")) else {

@@ -1,4 +1,4 @@
-//! Programs of tests.
+//! Programs that tests compile.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,8 @@ use std::process::Command;
 
 use crate::common::{has_tool, target_tmpdir};
 
-/// A program: its name, a compiler, its flags, a source, and what a shell does to the program `$P`.
+/// How to make a program: its name, a compiler, the compiler's flags, the source, and the commands
+/// that a shell then runs on the program, whose path is `$P`.
 pub(crate) type Recipe = (
     &'static str,
     &'static str,
@@ -15,7 +16,7 @@ pub(crate) type Recipe = (
     &'static str,
 );
 
-/// Compiles a program; returns none if the compiler is missing.
+/// Compiles a program and returns its path. Returns `None` if the compiler or xz(1) is missing.
 pub(crate) fn compiled((name, compiler, flags, source, after): Recipe) -> Option<PathBuf> {
     let (tool, version) = match compiler {
         "go" => ("go build", "version"),
@@ -46,7 +47,7 @@ pub(crate) fn compiled((name, compiler, flags, source, after): Recipe) -> Option
     Some(path)
 }
 
-/// Returns the address of a function, by the output of `nm` in `$P.nm`.
+/// Returns the address of a function, from the output of nm(1) in the file `$P.nm`.
 pub(crate) fn address_of(path: &Path, function: &str) -> u64 {
     let table = fs::read_to_string(path.with_extension("nm")).unwrap();
     let line = table

@@ -9,7 +9,8 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 
 use super::common::not_run_here;
 
-/// Makes the kernel answer this call of this thread with an error, or records the test as not run.
+/// Makes a system call fail with an error in this thread. Returns whether that was possible; if
+/// not, records the test as not run.
 pub(crate) fn deny(call: c_long, number: c_int) -> bool {
     let denied = restrict(call, SeccompAction::Errno(number as u32));
     if let Err(error) = &denied {

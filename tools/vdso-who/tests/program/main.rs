@@ -1,4 +1,4 @@
-//! The program: what its tests share.
+//! Tests that run the program, and the functions that they share.
 
 mod callers;
 mod command;
@@ -25,12 +25,13 @@ fn who(arguments: &[&str]) -> Command {
     command
 }
 
-/// Returns what a command printed; none if the kernel could not start the program.
+/// Returns how a command ended and what it printed, or `None` if the kernel could not start it.
+/// Fails if a line on standard error has more than 80 columns.
 fn started(output: io::Result<Output>) -> Option<Ended> {
     command::started(output).inspect(|(.., error)| assert!(fits(error), "{error}"))
 }
 
-/// Returns what a command printed; none if a process cannot be watched here.
+/// Returns how a command ended and what it printed, or `None` if processes cannot be watched here.
 fn watched(output: io::Result<Output>) -> Option<Ended> {
     let (status, out, error) = started(output)?;
     let lacks = [
@@ -53,8 +54,8 @@ fn run(arguments: &[&str]) -> Option<Ended> {
     watched(who(arguments).output())
 }
 
-/// Returns what the command of `vdso-who --json -- COMMAND` printed, and the report. Both must end
-/// well.
+/// Takes the output of `vdso-who --json -- COMMAND` apart: what the command printed, and the
+/// report. Fails if the status is not 0.
 fn report(output: io::Result<Output>) -> Option<(String, Value)> {
     let (status, out, error) = watched(output)?;
     assert_eq!((status, &*error), (Some(0), ""), "{out}");

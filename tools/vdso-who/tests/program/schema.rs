@@ -1,8 +1,9 @@
-//! Checks JSON by `schema.json`. It knows the words of JSON Schema that this file uses.
+//! Checks JSON against `schema.json`. Supports only the keywords of JSON Schema that this file
+//! uses.
 
 use serde_json::Value;
 
-/// Parses JSON, and fails unless it has the fields of the schema.
+/// Parses JSON, and fails if it does not match the schema.
 pub(crate) fn checked(json: &str) -> Value {
     let schema: Value = serde_json::from_str(include_str!("../../schema.json")).unwrap();
     let json = serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));

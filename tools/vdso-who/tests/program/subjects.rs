@@ -1,4 +1,5 @@
-//! The processes that are watched: a command and its children, a process, a cgroup, the host.
+//! Tests of which processes are watched: a command and its children, a process, a cgroup, or the
+//! host.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -20,7 +21,7 @@ use super::{fits, report, run, watched, who};
 const READS: &str =
     "import time\nprint('said')\nend = time.monotonic() + 2\nwhile time.monotonic() < end: pass";
 
-/// Expects lines as flamegraph.pl reads them: frames and a number.
+/// Expects lines in the format of flamegraph.pl: the frames, separated by `;`, and a number.
 #[test]
 fn folded_call_chains_begin_with_the_process_and_end_with_the_function() {
     let Some((status, out, error)) = run(&["--folded", "--", "python3", "-c", READS]) else {
@@ -35,7 +36,7 @@ fn folded_call_chains_begin_with_the_process_and_end_with_the_function() {
             && number.parse::<u64>().is_ok()
     };
     let lines: Vec<_> = out.lines().filter(|line| *line != "said").collect();
-    // `python3` may be a script that a shell starts. The shell's own samples have its name.
+    // `python3` may be a script that a shell runs. So not every line begins with `python3`.
     assert!(
         lines.iter().any(|line| line.starts_with("python3;")),
         "{out}"
@@ -60,7 +61,8 @@ fn a_child_of_the_command_is_named() {
     );
 }
 
-/// Also watches with --interval: each table has the reads since the last one.
+/// Watches all processes by name, with `top`, by process and by unit. `top` prints a table for each
+/// interval, the other commands print only one.
 #[test]
 fn all_processes_are_watched_as_one_and_named() {
     let Some(_reader) = Reader::start() else {
@@ -98,8 +100,8 @@ fn all_processes_are_watched_as_one_and_named() {
     );
 }
 
-/// Reads what a collector of metrics reads: one report in each line, the last one of the part of an
-/// interval.
+/// Reads the output as a collector of metrics does: each line is one report. The last report can
+/// cover only a part of an interval.
 #[test]
 fn top_prints_a_line_of_json_for_each_interval() {
     let Some((status, out, error)) = run(&["top", "--json", "--duration=4"]) else {
@@ -116,7 +118,7 @@ fn top_prints_a_line_of_json_for_each_interval() {
     }
 }
 
-/// Runs a thread that gives itself a name.
+/// Runs a program with a thread that gives itself a name.
 #[test]
 fn a_thread_has_a_row_with_its_name() {
     let script = "\
@@ -142,7 +144,8 @@ thread.join()";
     }
 }
 
-/// Watches a master that waits, a worker that runs, and one that starts during the measurement.
+/// Watches a process that only waits. One of its descendants is already reading the clock, and
+/// another one starts during the measurement.
 #[test]
 fn the_descendants_of_a_process_have_a_row_each_unless_they_are_not_wanted() {
     let script = "\
@@ -190,7 +193,7 @@ os.wait()";
             rows.len() == workers && rows.iter().all(is_child),
             "{option}: {children:?} {json:#}"
         );
-        // A sample of a virtual machine can stand for less than its time.
+        // On a virtual machine, a sample can stand for less CPU time than a sampling period.
         let [cpu, samples] = ["cpu_seconds", "samples"].map(|field| json[field].as_f64().unwrap());
         assert!(
             (cpu * 499.0 - samples).abs() < samples.max(50.0),
@@ -213,7 +216,8 @@ fn family(pid: u32) -> Vec<i32> {
         .collect()
 }
 
-/// Looks for the vDSO's reads in green and the others in red.
+/// Expects a well-formed SVG file that contains the process, the function that reads the clock, the
+/// title, and the legend of the colours.
 #[test]
 fn a_file_whose_name_ends_with_svg_gets_a_flame_graph() {
     let path = target_tmpdir().join("who.svg");
@@ -258,7 +262,8 @@ fn a_file_whose_name_ends_with_svg_gets_a_flame_graph() {
     );
 }
 
-/// Expects the verdict in place of a graph, the status of the command, and no empty file.
+/// Expects that the table is printed instead of a graph, that the status is the command's, and that
+/// no empty file is left.
 #[test]
 fn without_a_clock_read_there_is_a_verdict_and_no_flame_graph() {
     let path = target_tmpdir().join("none.SVG");
@@ -271,7 +276,8 @@ fn without_a_clock_read_there_is_a_verdict_and_no_flame_graph() {
     assert!(out.starts_with("process ") && !path.exists(), "{out}");
 }
 
-/// Watches a process with a child that has used 2 s of CPU time, while others start.
+/// Watches a process whose earlier child used 2 s of CPU time before the measurement, and which
+/// starts short-lived children. The CPU time must not contain these 2 s.
 #[test]
 fn the_cpu_time_of_a_running_process_is_its_own() {
     let script = "\
@@ -295,7 +301,8 @@ while True:
     assert!(json["cpu_seconds"].as_f64() < Some(2.0), "{json:#}");
 }
 
-/// Runs children, which have no breakpoints, so their reads are not counted.
+/// The command runs two children, each of which uses 1 s of CPU time. Children have no breakpoints,
+/// so their reads are not counted, and their CPU time must not be counted either.
 #[test]
 fn the_cpu_time_of_counted_reads_is_the_commands_own() {
     if !has_tool("python3", &["--version"]) {
@@ -311,11 +318,11 @@ fn the_cpu_time_of_counted_reads_is_the_commands_own() {
     assert!(cpu > 0.0 && cpu < 1.0, "{json:#}");
 }
 
-/// A cgroup, which is removed with this.
+/// A cgroup, which is removed when this is dropped.
 struct Cgroup(PathBuf);
 
 impl Cgroup {
-    /// Makes a cgroup where the unified hierarchy is mounted.
+    /// Creates a cgroup in the cgroup v2 hierarchy, wherever that is mounted.
     fn new() -> io::Result<Self> {
         let mounts = fs::read_to_string("/proc/self/mounts")?;
         let mut mounts = mounts
@@ -332,7 +339,8 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // The kernel removes a process from it some time after its end.
+        // Directly after a process has ended, the kernel may still count it as a member of the
+        // cgroup.
         while fs::remove_dir(&self.0)
             .is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy)
         {
@@ -341,8 +349,8 @@ impl Drop for Cgroup {
     }
 }
 
-/// Also runs a reader outside of the cgroup, which is not in the report. Then removes the cgroup,
-/// as systemd does for a service that it stops.
+/// Also runs a process outside of the cgroup, which must not be in the report. Then removes the
+/// cgroup during a measurement, as systemd does when it stops a service.
 #[test]
 fn a_cgroup_has_its_processes_only_and_ends_the_measurement_when_it_is_removed() {
     let cgroup = match Cgroup::new() {
@@ -407,7 +415,7 @@ impl Reader {
         Self::run("import time\nprint(flush=True)\nwhile True: time.monotonic()")
     }
 
-    /// Starts a script, which says when it is ready.
+    /// Starts a Python script, and waits until it prints that it is ready.
     fn run(script: &str) -> Option<Self> {
         let mut command = Command::new("python3");
         let started = command.args(["-c", script]).stdout(Stdio::piped()).spawn();
@@ -424,7 +432,7 @@ impl Drop for Reader {
     }
 }
 
-/// Starts a measurement, and waits for its events.
+/// Starts vdso-who, and waits until it has opened its events.
 fn measuring(command: &mut Command) -> Option<Child> {
     let started = command
         .stdout(Stdio::piped())
@@ -465,7 +473,7 @@ fn an_interrupt_ends_the_measurement_and_prints_what_there_is() {
     );
 }
 
-/// Presses the key on a terminal of 40 columns, when there is a table.
+/// Presses the key on a terminal of 40 columns once a table is shown.
 #[test]
 fn the_key_q_ends_top() {
     const SCRIPT: &str = "\
@@ -497,14 +505,14 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))";
     assert!(screen.lines().all(fits), "{screen}");
 }
 
-/// Sends SIGTERM, as timeout(1) and systemd do, when the measurement is over.
+/// Sends SIGTERM, as timeout(1) and systemd do, after the measurement is over.
 #[test]
 fn a_termination_ends_the_command_also_after_the_measurement() {
     let mut command = who(&["--duration=1", "--", "sleep", "20"]);
     let Some(mut child) = measuring(&mut command) else {
         return;
     };
-    // It says that it waits.
+    // After the measurement, vdso-who prints that it waits for the command.
     let _ = child.stderr.as_mut().unwrap().read_exact(&mut [0]);
     let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
     let Some((status, ..)) = watched(child.wait_with_output()) else {

@@ -1,5 +1,7 @@
-// calls clock|other|both|cpu SECONDS: system calls whose number is an argument. `clocks` reads a
-// clock, `others` does not. `cpu` reads the thread's CPU time, which the vDSO leaves to the kernel.
+// calls clock|other|both|cpu SECONDS: makes system calls for this much CPU time. The function
+// `clocks` reads a clock and `others` does not; both pass the number of the call to syscall(2).
+// `cpu` reads the thread's CPU time through clock_gettime(2), for which the vDSO makes a system
+// call.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

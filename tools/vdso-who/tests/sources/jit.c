@@ -1,7 +1,8 @@
-/* jit SECONDS [same|busy]: a just-in-time compiler that makes no mapping when it compiles, as
-   LuaJIT and Java. It names its code in /tmp/perf-PID.map. `jit_a` reads clocks for so much CPU
-   time, then `jit_b` is compiled, at the `same` address or beside, and does so, too. If it is
-   `busy`, it names 300,000 functions first, and changes the rights of a mapping all the time. */
+/* jit SECONDS [same|busy]: a just-in-time compiler that, like LuaJIT and Java, compiles into memory
+   that it already has. It names its code in /tmp/perf-PID.map. `jit_a` reads the clock for this
+   much CPU time. Then `jit_b` is compiled and does the same. With `same`, it is at the address of
+   `jit_a`, otherwise it is in the same mapping at another address. With `busy`, the compiler first
+   names 300,000 functions, and changes the permissions of a mapping all the time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

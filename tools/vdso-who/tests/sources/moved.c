@@ -1,5 +1,5 @@
-// moved SECONDS: moves its own code to anonymous memory at the same address, as node
-// --use-largepages, BOLT and ClickHouse do, and reads the clock there for so much CPU time.
+// moved SECONDS: moves its own code to anonymous memory at the same address, as
+// `node --use-largepages`, BOLT and ClickHouse do, and reads the clock there for this much CPU time.
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ int main(int count, char **words) {
     if (copy == MAP_FAILED) return 1;
     memcpy(copy, (void *)start, size);
     if (mprotect(copy, size, PROT_READ | PROT_EXEC) != 0) return 1;
-    // This replaces the old code in one system call.
+    // The old code is replaced in one system call, because it must not be missing in between.
     int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
     if (mremap(copy, size, size, flags, (void *)start) == MAP_FAILED) return 1;
     clock_t limit = (clock_t)(atof(words[1]) * CLOCKS_PER_SEC);

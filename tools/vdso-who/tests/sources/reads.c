@@ -1,4 +1,5 @@
-/* Rounds of four reads: three in often(), one in seldom(). Prints the rounds and nanoseconds. */
+/* reads ROUNDS NANOSECONDS: makes rounds of four clock reads, three in often() and one in seldom(),
+   until one of the limits is reached. Prints the number of rounds and the nanoseconds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-// sandbox SECONDS: as a program in a gVisor sandbox looks from outside: its code is in a memory
+// sandbox SECONDS: looks, from outside, like a program in a gVisor sandbox. It has code in a memory
 // file of the sandbox, and the process has no vDSO.
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -13,7 +13,8 @@ int main(int count, char **words) {
     if (count != 2 || ftruncate(file, 4096) != 0) return 1;
     char *code = mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0);
     if (code == MAP_FAILED) return 1;
-    // The vDSO has one or two pages; what follows it is the stack, or nothing.
+    // The vDSO has one or two pages. If it has only one, the next page is not needed: it belongs to
+    // the stack, or is not mapped.
     char *vdso = (char *)getauxval(AT_SYSINFO_EHDR);
     if (vdso == 0 || munmap(vdso, 8192) != 0) return 1;
     struct timespec start, now;

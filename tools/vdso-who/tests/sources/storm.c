@@ -1,5 +1,6 @@
-/* storm MILLISECONDS: threads that start and end, processes that fork and execute, and signals. All
-   read clocks. Prints the rounds; status 0 if each thread, process and signal did what it should. */
+/* storm MILLISECONDS: starts threads, forks, executes itself and sends itself signals. All threads
+   and processes read the clock. Prints the number of rounds. The exit status is 0 if each thread,
+   process and signal did what it should. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

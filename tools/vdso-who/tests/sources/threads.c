@@ -1,6 +1,6 @@
-/* threads short SECONDS: all reads in threads that live 0.5 ms.
-   threads idle N SECONDS: reads in one thread beside N that wait.
-   Prints the address of the vDSO when the threads exist. */
+/* threads short SECONDS: reads the clock only in threads that live for 0.5 ms.
+   threads idle N SECONDS: reads the clock in the main thread, while N other threads wait.
+   Prints the address of the vDSO, after the N threads have started. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-//! Names, and bytes that a process may have chosen.
+//! Tests of names, and of files and memory whose content a hostile process may have chosen.
 
 use std::fs;
 use std::ops::Range;
@@ -29,8 +29,8 @@ use crate::mapping::{FileId, Mapping, parsed as mapping, vdso};
 use crate::perf::{Registers, Sample};
 use crate::unwind::Abi;
 
-/// In /tmp any user can write a map for another one's process, and a process that ended can have
-/// had the same number.
+/// In /tmp, any user can write a map for another user's process. A map can also belong to an
+/// earlier process that had the same id.
 #[test]
 fn the_perf_map_of_another_user_or_process_is_not_read() {
     let path = format!("/tmp/perf-{}.map", process::id());
@@ -69,7 +69,7 @@ fn the_functions_of_a_process_that_ended_have_names_until_others_take_their_plac
         return not_run_here("/proc shows the mappings of an emulator");
     }
     assert!(space.functions(function + 1)[0].ends_with("getppid"));
-    // Its id may belong to another process now, which has no file there.
+    // Another process may have this id now. It has no file at this address.
     let page = function & !0xfff;
     let (path, file) = ("".into(), FileId::default());
     space.map(Mapping {
@@ -82,7 +82,8 @@ fn the_functions_of_a_process_that_ended_have_names_until_others_take_their_plac
     assert!(!space.functions(function + 1)[0].ends_with("getppid"));
 }
 
-/// Fills the stack and the registers with likely addresses: of code, of the stack, or any.
+/// Fills the stack and the registers with random numbers. Most of them are addresses of code or of
+/// the stack.
 #[test]
 fn the_chain_of_any_registers_and_stack_ends() {
     let mut space = AddressSpace::of(process::id(), Files::default()).unwrap();
@@ -167,14 +168,15 @@ fn a_file_of_any_bytes_is_read_without_a_panic() {
     assert!(parsed > 100, "{parsed}");
 }
 
-/// Makes the debug information of a unit with these abbreviations, entries and ranges.
+/// Parses the debug information of a unit with these abbreviations, entries and ranges. Returns
+/// `None` if it is ignored.
 fn debug(
     abbreviations: &[u8],
     entries: &[u8],
     ranges: &[u8],
     limits: Limits,
 ) -> Option<Context<Bounded>> {
-    // DWARF 4, the abbreviations at 0, addresses of 8 bytes.
+    // The header of the unit: DWARF 4, abbreviations at offset 0, addresses of 8 bytes.
     let unit = [&[4, 0, 0, 0, 0, 0, 8], entries].concat();
     let info = [&(unit.len() as u32).to_le_bytes(), &unit[..]].concat();
     let sections = |id| {
@@ -192,7 +194,8 @@ fn debug(
 /// Gives all functions one long list of ranges. addr2line keeps a copy of it for each function.
 #[test]
 fn debug_information_that_takes_too_much_memory_or_time_is_ignored() {
-    // Tag 1 is a compile unit with its addresses, tag 2 a function with a name and ranges.
+    // Abbreviation 1 is a compile unit with its addresses, abbreviation 2 is a function with a name
+    // and ranges.
     let abbreviations = [
         1, 0x11, 1, 0x11, 1, 0x12, 6, 0, 0, 2, 0x2e, 0, 3, 8, 0x55, 0x17, 0, 0, 0,
     ];
@@ -224,12 +227,13 @@ fn debug_information_that_takes_too_much_memory_or_time_is_ignored() {
     }
 }
 
-/// Nests entries, into which addr2line recurses, and names a C++ function that repeats itself
-/// without end.
+/// addr2line recurses into nested entries, so they must not be too deep. Also tries the short name
+/// of a C++ function whose demangled text would be extremely long.
 #[test]
 fn deep_debug_information_and_endless_names_are_ignored() {
     for (depth, is_used) in [(100, true), (100_000, false)] {
-        // Tag 1 is a compile unit (0x11), tag 2 an inlined subroutine (0x1d); both have children.
+        // Abbreviation 1 is a compile unit (0x11), abbreviation 2 is an inlined subroutine (0x1d).
+        // Both have children.
         let abbreviations = [1, 0x11, 1, 0, 0, 2, 0x1d, 1, 0, 0, 0];
         let entries = [vec![1], vec![2; depth], vec![0; depth + 1]].concat();
         assert_eq!(
@@ -238,7 +242,8 @@ fn deep_debug_information_and_endless_names_are_ignored() {
             "{depth}"
         );
     }
-    // f(P<int, int>, P<S0_, S0_>, P<S1_, S1_>, ...), as c++filt says.
+    // The function f(P<int, int>, P<S0_, S0_>, P<S1_, S1_>, ...), in which each argument repeats
+    // the one before it twice.
     let digits: Vec<_> = (b'0'..=b'9').chain(b'A'..=b'Z').map(char::from).collect();
     let pairs: Vec<_> = digits[..30]
         .iter()
@@ -250,7 +255,8 @@ fn deep_debug_information_and_endless_names_are_ignored() {
     }
 }
 
-/// Encodings of GNU as and of Go's linker: C, Go 1.20, Go 1.19 with a large frame, i386.
+/// Machine code from GNU as and from Go's linker: of C, of Go 1.20, of Go 1.19 with a large frame,
+/// and of i386.
 #[test]
 fn functions_that_set_their_frame_pointer_are_recognised() {
     for (arch, is_64_bit, code, expected) in [
@@ -288,7 +294,7 @@ fn functions_that_set_their_frame_pointer_are_recognised() {
     }
 }
 
-/// Sets the build id by the linker, so that the file's name is known.
+/// Passes the build id to the linker, so that the name of the debug file is known.
 #[test]
 fn a_debug_file_is_that_of_the_build_id() {
     const DEBUG: &str =
@@ -339,7 +345,8 @@ fn a_debug_file_is_that_of_the_build_id() {
     }
 }
 
-/// Lets each section header name the same 4 MB of notes. Reading them for each would take hours.
+/// Makes a file with 60,000 section headers that all name the same 4 MB of notes. Reading the notes
+/// once for each header would take hours.
 #[test]
 fn any_number_of_notes_is_searched_for_a_build_id_at_once() {
     let (notes, headers) = (4_000_000_u64, 60_000_u16);
@@ -347,7 +354,7 @@ fn any_number_of_notes_is_searched_for_a_build_id_at_once() {
     bytes.truncate(64);
     bytes[0x28..0x30].copy_from_slice(&(64 + notes).to_ne_bytes()); // e_shoff
     bytes[0x3c..0x40].copy_from_slice(&[headers, 1].map(u16::to_ne_bytes).concat()); // e_shnum, e_shstrndx
-    // No description, type 1.
+    // A note without a description, of type 1, which is not a build id.
     let note = [4_u32, 0, 1, u32::from_ne_bytes(*b"GNU\0")]
         .map(u32::to_ne_bytes)
         .concat();
@@ -373,7 +380,8 @@ fn any_number_of_notes_is_searched_for_a_build_id_at_once() {
     assert!(debug_file::of(&file, Path::new("/p"), |_| None, None).is_none());
 }
 
-/// Tries 15 KB of xz that become 100 MB, and headers that claim any size.
+/// Tries 15 KB of xz data that decompress to 100 MB, and compressed sections whose header claims a
+/// size of 1 TB.
 #[test]
 fn sections_that_become_too_large_are_ignored() {
     const XZ: &str = r#"for size in 1 100; do
@@ -432,7 +440,7 @@ impl Random {
     }
 }
 
-/// Names memory as the kernel's records and /proc/PID/maps do.
+/// Uses the names that the kernel's records and /proc/PID/maps give to memory.
 #[test]
 fn memory_without_a_file_has_one_name() {
     for (path, expected) in [
@@ -476,7 +484,7 @@ fn the_code_before_an_address_costs_no_memory() {
     assert_eq!(space.code_before(0x1008, &mut code), Some(()));
     assert_eq!(code, *b"12345678");
     assert_eq!(space.code_before(0x1007, &mut code), None);
-    // It is no ELF file, so there are no names.
+    // It is not an ELF file, so its functions have no names.
     assert!(space.functions(0x1008)[0].starts_with("who-large+0x"));
     assert!(memory() < before + (64 << 20), "{before} {}", memory());
 }
@@ -505,7 +513,7 @@ fn lines_of_maps_are_executable_mappings_or_nothing() {
     }
 }
 
-/// Compares with an oracle that looks at each mapping.
+/// Compares the result with a simple implementation that looks at every mapping.
 #[test]
 fn a_mapping_takes_the_place_of_those_that_it_overlaps() {
     let mut space = AddressSpace::new(0, Files::default());
@@ -535,7 +543,7 @@ fn a_mapping_takes_the_place_of_those_that_it_overlaps() {
     }
 }
 
-/// Minutes, if each looks at all others.
+/// This would take minutes if each new mapping were compared with all others.
 #[test]
 fn a_process_can_have_many_mappings() {
     let mut space = AddressSpace::new(0, Files::default());

@@ -1,4 +1,4 @@
-//! Which function of a call chain is the caller.
+//! Tests of which function of a call chain is shown as the caller.
 
 use std::sync::Arc;
 
@@ -71,8 +71,8 @@ fn clock_functions_are_not_the_programs() {
     }
 }
 
-/// Functions of an interpreter stand for the script's function that they run, if it has a name.
-/// Splits inlined functions, which have a `+` between them.
+/// Returns the functions at one address of a test's chain. Inlined functions have a `+` between
+/// them. A name with an offset, such as `g+0x1`, is one function.
 fn split(functions: &str) -> Vec<&str> {
     if functions.contains("+0x") {
         return vec![functions];
@@ -80,6 +80,7 @@ fn split(functions: &str) -> Vec<&str> {
     functions.split('+').collect()
 }
 
+/// A function of an interpreter is skipped only if the script's function that it runs has a name.
 #[test]
 fn the_caller_is_the_programs_function_and_a_scripts_before_its_interpreters() {
     for (chain, expected) in [
@@ -124,8 +125,8 @@ fn the_caller_is_the_programs_function_and_a_scripts_before_its_interpreters() {
     }
 }
 
-/// Cuts the same chain. Beyond the last function, the first one with a name is shown if none of the
-/// callers has one.
+/// Cuts the same chain at different depths. If no caller that is shown has a name, the next caller
+/// that has one is shown as well, here after the comma.
 #[test]
 fn a_row_has_as_many_functions_as_the_depth_says() {
     for (depth, expected) in [
@@ -149,7 +150,8 @@ fn a_row_has_as_many_functions_as_the_depth_says() {
     }
 }
 
-/// Returns the caller of a chain of addresses, each of which has these functions.
+/// Returns the caller that is shown for a call chain. Each word of `chain` names the functions at
+/// one address.
 fn caller(chain: &str, depth: usize) -> Caller {
     let mut space = AddressSpace::new(0, Files::default());
     let frame = |name: &str| {

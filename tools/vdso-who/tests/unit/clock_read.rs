@@ -1,8 +1,9 @@
-//! System calls in machine code.
+//! Tests of how a system call is recognised, from machine code and from the kernel's half of the
+//! call chain.
 
 use super::*;
 
-/// Encodings from the processor's manual: mov, syscall, int, call.
+/// Machine code with the encodings of mov, syscall, int and call from the processor's manual.
 #[test]
 fn the_number_is_that_of_the_last_move_before_the_system_call() {
     for (code, number) in [
@@ -24,7 +25,8 @@ fn the_number_is_that_of_the_last_move_before_the_system_call() {
     }
 }
 
-/// A kernel with one clock, another call, an interrupt and the entry.
+/// The symbols of a kernel with an entry, an interrupt, a system call that reads no clock, and one
+/// that reads a clock.
 const KALLSYMS: &str = "\
 ffffffff81000000 T entry_SYSCALL_64
 ffffffff81001000 T asm_sysvec_apic_timer_interrupt
@@ -56,7 +58,8 @@ fn in_kernel(kernel: u64, pc: u64) -> Sample {
     }
 }
 
-/// Samples code whose system calls are not in it, at the entry of the kernel and in the calls.
+/// Samples code that does not contain the numbers of its system calls, at the entry to the kernel
+/// and in the calls themselves.
 #[test]
 fn an_entry_is_that_of_the_calls_which_the_same_code_makes() {
     let mut space = AddressSpace::new((1 << 22) + 1, crate::address_space::Files::default());
@@ -74,12 +77,12 @@ fn an_entry_is_that_of_the_calls_which_the_same_code_makes() {
         (ENTRY, 0x1000, (None, None)),
         (CLOCK, 0x1000, (Some(false), monotonic)),
         (ENTRY, 0x1000, (Some(true), monotonic)),
-        // It may come during any call.
+        // An interrupt may come during any call, so it tells nothing about later samples.
         (INTERRUPT, 0x1000, (Some(false), None)),
         (ENTRY, 0x1000, (Some(true), monotonic)),
         (GETPPID, 0x2000, (Some(false), None)),
         (ENTRY, 0x2000, (Some(false), None)),
-        // The code makes both calls.
+        // Now the same code has made both calls, so a sample at the entry is unknown.
         (GETPPID, 0x1000, (Some(false), None)),
         (ENTRY, 0x1000, (None, None)),
     ] {

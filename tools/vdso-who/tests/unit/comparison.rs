@@ -1,4 +1,4 @@
-//! The comparison of two reports.
+//! Tests of the comparison of two reports.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use crate::text::COLUMNS;
 /// A function and its samples in clock reads.
 type Function = (&'static str, u64);
 
-/// Returns the report of processes, each with its samples and its functions.
+/// Returns a report about these processes. Each has an id, a name, a number of samples, and
+/// functions that read the clock.
 fn report(processes: &[(u32, &str, u64, &[Function])]) -> Report {
     let options = arguments("--all --compare before.json");
     let mut found = Findings::default();
@@ -52,14 +53,14 @@ fn report(processes: &[(u32, &str, u64, &[Function])]) -> Report {
     report
 }
 
-/// Returns what another run reads of a report.
+/// Returns the shares that a later run reads from the JSON of a report.
 fn written(report: &Report) -> Shares {
     serde_json::from_str(&serde_json::to_string(report).unwrap()).unwrap()
 }
 
-/// Compares samples of two runs, in which the processes have other numbers. The errors are those of
-/// Wilson's intervals: 12 of 100 are 12 % +-7.8 %, 24 of 100 are 24 % +-9.23 %, 50 of 100 are 50 %
-/// +-9.6 %, and 0 of 100 are 0 % +-3.7 %.
+/// Compares two runs, in which the processes have different ids. The errors are those of Wilson's
+/// intervals: 12 of 100 are 12 % +-7.8 %, 24 of 100 are 24 % +-9.23 %, 50 of 100 are 50 % +-9.6 %,
+/// and 0 of 100 are 0 % +-3.7 %.
 #[test]
 fn a_difference_counts_if_it_exceeds_both_errors() {
     let before = report(&[
@@ -103,7 +104,7 @@ fn a_difference_counts_if_it_exceeds_both_errors() {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= COLUMNS));
-    // One share is of the CPU time in user space.
+    // If only one of the reports has shares of the CPU time in user space, they cannot be compared.
     let mut other = before.clone();
     other.system_wide = false;
     now.compare(&written(&other)).unwrap();
@@ -113,12 +114,13 @@ fn a_difference_counts_if_it_exceeds_both_errors() {
     assert!(text.contains("so they cannot be compared"), "{text}");
 }
 
-/// Counts system calls that are not known, any of which may be in a clock read.
+/// The earlier report has samples in unknown system calls, any of which may be clock reads, so its
+/// error is larger.
 #[test]
 fn a_comparison_allows_for_samples_that_are_not_known() {
     let mut before = report(&[(1, "server", 100, &[("log", 12)])]);
     let row = &mut before.processes[0].amounts;
-    // Wilson's error, and 40 samples of 100.
+    // The error of Wilson's interval, plus 40 % because 40 of the 100 samples are unknown.
     row.percent_error = Some(7.812_3 + 40.0);
     let mut now = report(&[(1, "server", 100, &[("log", 50)])]);
     now.compare(&written(&before)).unwrap();

@@ -1,4 +1,4 @@
-//! Maps that grow.
+//! Tests of perf maps that change while they are read.
 
 use std::fs;
 use std::io::Write as _;
@@ -7,7 +7,8 @@ use std::thread;
 use super::*;
 use crate::common::target_tmpdir;
 
-/// Appends lines, also for an address that had one, or writes another file, as compilers do.
+/// Appends lines to a map, some of them for addresses that have a name already, or replaces the
+/// file. Compilers do both.
 #[test]
 #[expect(clippy::too_many_lines, reason = "one file, as it grows")]
 fn a_perf_map_is_read_as_it_grows_and_its_last_line_wins() {
@@ -31,7 +32,7 @@ fn a_perf_map_is_read_as_it_grows_and_its_last_line_wins() {
                 (0, None),
             ][..],
         ),
-        // The rest of the last line.
+        // Completes the last line.
         (
             false,
             "00 10 e\n",
@@ -67,7 +68,7 @@ fn a_perf_map_is_read_as_it_grows_and_its_last_line_wins() {
             .open(&path)
             .unwrap();
         file.write_all(lines.as_bytes()).unwrap();
-        // A name that is known is looked for ten times a second.
+        // The map is checked for a later name of a known address only ten times a second.
         thread::sleep(Duration::from_millis(110));
         for (address, name) in expected {
             assert_eq!(
@@ -86,7 +87,7 @@ fn a_perf_map_is_read_as_it_grows_and_its_last_line_wins() {
         .write_all(b"6000 4 i\n")
         .unwrap();
     assert_eq!(map.name(0x6000, || Opened::Nothing).as_deref(), Some("i"));
-    // jcmd's `Compiler.perfmap` writes a map, mostly a longer one, to the same file.
+    // `jcmd PID Compiler.perfmap` overwrites the same file with a new map, which is usually longer.
     fs::write(&path, "3000 4 j\n4000 4 k\n5000 4 l\n6000 4 m\n").unwrap();
     for (address, name) in [(0x4000, "k"), (0x3000, "j"), (0x6000, "m")] {
         assert_eq!(

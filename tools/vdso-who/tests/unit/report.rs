@@ -1,4 +1,4 @@
-//! The figures, the lines and the names of a report.
+//! Tests of the figures, the lines and the names in a report.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use crate::progress::Progress;
 use crate::tally::{Message, count, of_folded};
 use crate::text::{COLUMNS, estimate, shortened};
 
-/// Returns the samples of processes, and how many of these are in reads.
+/// Returns findings about processes. Each has an id, a number of samples, and how many of them are
+/// in clock reads.
 fn found(processes: &[(u32, u64, u64)]) -> Findings {
     let mut found = Findings {
         has_vdso: true,
@@ -44,7 +45,7 @@ fn found(processes: &[(u32, u64, u64)]) -> Findings {
     found
 }
 
-/// Reports a process that does not exist: no process has this number.
+/// Reports a sample of a process that does not exist, because no process can have this id.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a sample has many fields")]
 fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
@@ -85,7 +86,8 @@ fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
         text.contains("spend 0.00 % +-100 % of") && text.contains("CAP_SYS_PTRACE"),
         "{text}"
     );
-    // Of two samples one is of a process of the same name that can be read.
+    // Adds a sample of another process with the same name. This process can be read, and the sample
+    // is in a clock read.
     let mut found = found();
     let group = found.groups.values_mut().next().unwrap();
     let caller = Caller {
@@ -121,7 +123,7 @@ fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
     }
 }
 
-/// Prints on terminals of 40 to 200 columns.
+/// Prints the table for terminals of 40 to 200 columns.
 #[test]
 fn a_table_fits_its_terminal_and_an_interval_without_reads_is_one_sentence() {
     let host = arguments("--all");
@@ -145,7 +147,8 @@ fn a_table_fits_its_terminal_and_an_interval_without_reads_is_one_sentence() {
     assert_eq!(text.lines().count(), 1, "{text}");
 }
 
-/// Reports hundreds of processes, as of a server that starts a worker for each query.
+/// Reports many processes with the same name, like the processes of a server that starts a worker
+/// for each query.
 #[test]
 fn most_processes_of_one_name_share_a_row() {
     for (line, rows) in [("--pid=1", 4), ("--pid=1 --group-by=process", 8)] {
@@ -182,7 +185,7 @@ fn most_processes_of_one_name_share_a_row() {
             .iter()
             .find(|process| process.pid.is_none());
         let shared = shared.map(|process| (process.count, process.amounts.records));
-        // All but 9, 3 and 6.
+        // All processes but 9, 3 and 6, which have the most samples.
         assert_eq!(shared, (rows == 4).then_some((6, 36)), "{report:?}");
     }
     for (more, is_cut) in [(0, false), (1, true)] {
@@ -195,8 +198,9 @@ fn most_processes_of_one_name_share_a_row() {
     }
 }
 
-/// Samples a clock that only the kernel reads. The vDSO of the machine reads the other clocks in 20
-/// ns, or enters the kernel for each.
+/// Some or all of the reads are system calls. If most of them are, and a read in the vDSO takes 20
+/// ns, the rate cannot be computed from that cost. If a read through the vDSO takes 1000 ns, it
+/// enters the kernel as well, so the rate can be computed.
 #[test]
 fn a_rate_of_reads_in_the_kernel_is_not_computed_from_the_cost_of_the_vdso() {
     for (read_ns, in_kernel, rate) in [
@@ -227,16 +231,17 @@ fn a_rate_of_reads_in_the_kernel_is_not_computed_from_the_cost_of_the_vdso() {
     }
 }
 
-/// Compares samples that stand for 0.5 s of CPU time at 499 Hz.
+/// Compares the number of samples, at 499 Hz, with the CPU time.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table, and what all its rows have")]
 fn a_share_is_refused_only_without_rights_or_samples() {
     for (system_wide, samples, cpu_seconds, lost, expected) in [
         (true, 250, 0.5, 0, Some("spends 10.0 % +-4.")),
-        // Of the CPU time 85 % have no sample, and 5 % can be the clocks of the kernel.
+        // 90 % of the CPU time has no samples. After the tolerance for chance and for the kernel's
+        // clocks, 79 % remain.
         (true, 250, 5.0, 0, Some("spends 10.0 % +-82.")),
         (true, 250, 0.0, 0, Some("spends 10.0 % +-4.")),
-        // Any of the lost records may be in a read.
+        // Half of the records are lost, and any of these may be in a read.
         (true, 250, 0.5, 250, Some("spends 10.0 % +-54.")),
         (true, 10, 0.02, 0, Some("spends 10.0 % +-30.")),
         (true, 10, 0.5, 0, Some("spends 10.0 % +-98.")),
@@ -244,7 +249,7 @@ fn a_share_is_refused_only_without_rights_or_samples() {
         (false, 250, 0.5, 0, Some("spends 10.0 % +-4.")),
         (false, 190, 0.5, 0, Some("spends 10.0 % +-")),
         (false, 165, 0.5, 0, None),
-        // The kernel counted no tick of a process that did little.
+        // The kernel may count no tick for a process that did little.
         (false, 9, 0.0, 0, Some("spends 0.00 % +-29.9 %")),
         (false, 20, 0.0, 0, None),
         // Five samples instead of ten can be chance.
@@ -298,7 +303,7 @@ fn a_share_is_refused_only_without_rights_or_samples() {
     }
 }
 
-/// Counts 1000 reads, of which so many are of the clock with the id 1.
+/// Counts 1000 reads. `of_clock` of them read CLOCK_MONOTONIC, whose id is 1.
 #[test]
 fn the_clock_of_most_counted_reads_is_named() {
     for (of_clock, expected) in [

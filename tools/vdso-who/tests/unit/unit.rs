@@ -1,4 +1,4 @@
-//! Files /proc/PID/cgroup of real systems.
+//! Tests with the content of /proc/PID/cgroup on real systems.
 
 use super::named;
 
@@ -36,13 +36,13 @@ fn a_cgroup_names_its_unit_container_or_pod() {
             format!("0::/system.slice/docker-{id}.scope"),
             Some("docker 0123456789ab"),
         ),
-        // Version 1: the path that names a unit, even if another one is longer.
+        // cgroup v1: the path that names a unit counts, even if another path is longer.
         (
             "4:memory:/a/long/path/of/another/controller\n1:name=systemd:/case/a.service\n0::/"
                 .into(),
             Some("a.service"),
         ),
-        // The cgroup of a program in the container, and of a container in another namespace.
+        // A cgroup below the container's own, seen from another cgroup namespace.
         (
             format!("0::/../docker-{id}.scope/init.scope"),
             Some("docker 0123456789ab"),

@@ -1,5 +1,6 @@
-//! Sources of samples that may be in a clock read or not. Each test has one source only, and the
-//! error of the share holds the truth, whatever it is.
+//! Tests of samples that may or may not be in a clock read. Each test has one cause of such
+//! samples, and expects that the interval of the share contains the true share, whether all of
+//! these samples are clock reads or none is.
 
 use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt as _;
@@ -13,7 +14,7 @@ use crate::output::table;
 use crate::perf::{ENDED, Event, OTHER_NAMESPACE, Registers, Sample};
 use crate::tally::{Message, count};
 
-/// No process has this number.
+/// An id that no process can have.
 const PID: u32 = (1 << 22) + 1;
 
 /// Where the code of the process is.
@@ -60,12 +61,13 @@ fn mapping(path: &str, file: FileId, start: u64) -> Mapping {
     }
 }
 
-/// Reports 10 known samples, and others.
+/// Returns the report about the known process and other records. The CPU time is `samples` sampling
+/// periods.
 fn reported(others: Vec<Event>, samples: u32) -> Report {
     reported_with_gap(others, samples, 0)
 }
 
-/// The same, where a CPU had no event for so many sampling periods.
+/// Does the same as [`reported`], but a CPU had no event for `gap` sampling periods.
 fn reported_with_gap(mut others: Vec<Event>, samples: u32, gap: u32) -> Report {
     let host = arguments("--all");
     let mut events = known_process();
@@ -80,7 +82,7 @@ fn reported_with_gap(mut others: Vec<Event>, samples: u32, gap: u32) -> Report {
     report
 }
 
-/// Expects a share whose error holds each of these shares, and a note.
+/// Fails unless the interval of the share contains all of `truths`, and the table contains `note`.
 fn assert_holds(report: &Report, truths: RangeInclusive<f64>, note: &str) {
     let share = report.whole.percent.unwrap();
     let error = report.whole.percent_error.unwrap();
@@ -109,7 +111,8 @@ fn samples_of_a_process_that_cannot_be_read_are_in_the_error() {
     );
 }
 
-/// The code before the program counter has the system call, but not its number.
+/// The code before the program counter contains a `syscall` instruction, but not the number of the
+/// call.
 #[test]
 fn samples_in_a_system_call_that_is_not_known_are_in_the_error() {
     let path = crate::common::target_tmpdir().join("unknown-call");
@@ -169,7 +172,7 @@ fn a_thread_of_a_process_that_has_ended_is_in_the_error() {
     );
 }
 
-/// Maps the memory of a sandbox, and no vDSO.
+/// The process maps the memory of a sandbox, and has no vDSO.
 #[test]
 fn samples_in_a_sandbox_are_in_the_error_and_their_process_has_no_share() {
     let memory = "/memfd:runsc-memory (deleted)";
@@ -196,7 +199,8 @@ fn lost_records_are_in_the_error() {
     assert_holds(&report, 0.0..=50.0, "lost 10 records");
 }
 
-/// A CPU that comes back has no event for a while. So few samples could also be missing by chance.
+/// A CPU that comes back online has no event for a while. The number of missing samples is so small
+/// that it could be chance, but the error must allow for them.
 #[test]
 fn cpu_time_on_a_cpu_without_an_event_is_in_the_error() {
     let known = || {
@@ -212,7 +216,7 @@ fn cpu_time_on_a_cpu_without_an_event_is_in_the_error() {
     assert!(report.whole.percent_error < Some(25.0), "{report:?}");
 }
 
-/// A CPU goes offline, so its part of the CPU time has no samples.
+/// If a CPU goes offline, its part of the CPU time has no samples.
 #[test]
 fn cpu_time_without_samples_is_in_the_error() {
     let report = reported(vec![], 200);

@@ -1,11 +1,11 @@
-//! Chains through the vDSO of arm64, where the clock's function calls another one.
+//! Tests of call chains through a vDSO for arm64 in which `clock_gettime` calls a helper.
 
 use gimli::{BaseAddresses, EhFrame, LittleEndian, UnwindContext, UnwindSection as _};
 
 use super::*;
 
-/// The code of `clock_gettime` and of its helper, from gcc 12. The frame has room for two more
-/// registers. At the end there is another function that calls the helper.
+/// The code of `clock_gettime` and of its helper, compiled with gcc 12. The frame of
+/// `clock_gettime` has room for two more registers. The last function also calls the helper.
 const VDSO: [u32; 39] = [
     0x1000_0002, // helper: adr x2, data
     0x1400_0002, // b
@@ -58,7 +58,8 @@ const OTHER: u64 = HELPER + 0x80;
 const OTHER_AFTER_CALL: u64 = HELPER + 0x8c;
 const END: u64 = HELPER + 4 * VDSO.len() as u64;
 
-/// libc's function and `main`, and where they go on after their calls.
+/// The addresses of libc's function and of `main`, and the return addresses of the calls that they
+/// make.
 const LIBC: u64 = 0x4000;
 const IN_LIBC: u64 = LIBC + 0x24;
 const MAIN: u64 = 0x5000;
@@ -68,7 +69,7 @@ const IN_MAIN: u64 = MAIN + 0x34;
 const SP: u64 = 0x7fff_0000;
 const LOWEST: u64 = SP - 64;
 
-/// Where the unwind tables are.
+/// The address of the unwind tables.
 const TABLES: u64 = 0x2000;
 
 struct Image {
@@ -81,7 +82,7 @@ impl Code for Image {
     }
 
     fn function(&self, address: u64) -> Option<Function> {
-        // A vDSO has the symbols of the functions that it exports.
+        // A vDSO has symbols only for the functions that it exports.
         let start = (CLOCK..OTHER).contains(&address).then_some(CLOCK);
         let mut row = None;
         if self.has_tables || address >= LIBC {
@@ -95,7 +96,7 @@ impl Code for Image {
         for (at, byte) in (start..).zip(code) {
             let word = match at & !3 {
                 at if (HELPER..END).contains(&at) => VDSO[(at - HELPER) as usize / 4],
-                // Both call what is not known.
+                // Both calls are indirect, so their targets are not known.
                 at if [IN_LIBC - 4, IN_MAIN - 4].contains(&at) => 0xd63f_0020,
                 _ => 0,
             };
@@ -105,9 +106,9 @@ impl Code for Image {
     }
 }
 
-/// Returns the tables that gcc writes: a shared part, and for each function its address, its length
-/// and the size of its frame, which it makes after so many instructions and removes after so many
-/// more.
+/// Returns the unwind tables that gcc writes: a shared part, and an entry for each function. An
+/// entry contains the address and the length of the function, and the size of its frame. The
+/// function makes the frame after `makes` instructions, and removes it after `removes` more.
 fn tables() -> Vec<u8> {
     let mut bytes = vec![
         16, 0, 0, 0, 0, 0, 0, 0, 1, b'z', b'R', 0, 4, 0x78, 30, 1, 0x1b, 0x0c, 31, 0,
@@ -160,7 +161,7 @@ fn sample(pc: u64) -> Sample {
         let at = (address - LOWEST) as usize / 8;
         stack[at..at + 2].copy_from_slice(&words);
     };
-    // The frame of libc's function. That of main ends the chain.
+    // The frame of libc's function. The frame of `main` contains zeros, which end the chain.
     put(SP, [SP + 48, IN_MAIN]);
     let outside = Registers {
         pc,
@@ -213,8 +214,8 @@ fn sample(pc: u64) -> Sample {
     }
 }
 
-/// Takes a sample at each instruction of a vDSO as Ubuntu's for arm64, whose function for
-/// `clock_gettime` calls one without a symbol.
+/// Takes a sample at each instruction of a vDSO like Ubuntu's for arm64, in which `clock_gettime`
+/// calls a function without a symbol.
 #[test]
 fn a_vdso_whose_clock_function_calls_another_one_keeps_its_caller() {
     let own = (HELPER..OTHER).step_by(4);
@@ -236,7 +237,8 @@ fn a_vdso_whose_clock_function_calls_another_one_keeps_its_caller() {
     }
 }
 
-/// Encodings of GNU as and of Go's linker. At the end the frame pointer is so far below the CFA.
+/// Machine code from GNU as and from Go's linker. `cfa` is the distance from the register to the
+/// CFA after this code, and `saved` is the offset of the saved frame pointer from the CFA.
 #[test]
 fn the_frame_of_an_arm64_function_without_a_table_is_in_its_code() {
     for (code, from_fp, cfa, saved) in [
@@ -272,7 +274,7 @@ fn the_frame_of_an_arm64_function_without_a_table_is_in_its_code() {
             "{code:x?}"
         );
     }
-    // A leaf, and nothing at all.
+    // A function that saves no registers, and no code at all.
     for code in [&[0xff, 0x43, 0, 0xd1][..], &[]] {
         assert!(aarch64::frame(code).is_none());
     }
