@@ -34,10 +34,10 @@ extern "C" fn look() {
 
 /// Returns an error if standard output was not open for writing when the program started.
 ///
-/// A later write would not fail, so it is too late to notice then. Before `main`, std opens
-/// /dev/null in place of a closed descriptor, and writing to /dev/null succeeds. So [`look`] checks
-/// the descriptor before std does that. std also treats EBADF, the error for a descriptor that is
-/// open only for reading, as success.
+/// A later write would not show that. Before `main`, std opens /dev/null in place of a closed
+/// descriptor, and writing to /dev/null succeeds. std also treats EBADF, the error for a descriptor
+/// that is open only for reading, as success. So [`look`] checks the descriptor before std changes
+/// it.
 pub(crate) fn require_output() -> Result<()> {
     if WAS_OPEN.load(Ordering::Relaxed) {
         return Ok(());

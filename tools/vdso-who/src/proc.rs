@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(super::descendants(2, parents.into()), [2, 5, 3, 2]);
     }
 
-    /// Looks for a zombie, whose files belong to root, as a user who is not root.
+    /// As a user who is not root, looks at a zombie, whose files in /proc belong to root.
     #[test]
     fn a_zombie_has_ended_and_is_not_denied() {
         if !has_proc() {

@@ -93,7 +93,7 @@ fn without_content(name: &str, open: char, close: char) -> String {
         text = text.replace(brackets, mark);
     }
     let mut at = 0;
-    // The innermost brackets come first.
+    // The innermost brackets are replaced first.
     while let Some(distance) = text[at..].find(close) {
         let end = at + distance;
         match text[..end].rfind(open) {

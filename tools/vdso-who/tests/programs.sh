@@ -2,10 +2,10 @@
 # Prints the tables of MEASUREMENTS.md about programs of Debian under load.
 #
 #   tests/programs.sh [VDSO_WHO]           the shares that vdso-who and perf measure at the same time
-#   tests/programs.sh latency [VDSO_WHO]   the latency of redis alone, and while vdso-who or perf runs
+#   tests/programs.sh latency [VDSO_WHO]   the latency of redis alone and while it is watched
 #   tests/programs.sh calls [VDSO_WHO]     the shares of programs that read through system calls;
 #                                          fails if vdso-who and perf disagree
-#   tests/programs.sh postgres [VDSO_WHO]  the example of README.md; writes the graph who-postgres.svg
+#   tests/programs.sh postgres [VDSO_WHO]  the example of README.md; writes who-postgres.svg
 #
 # Run it as root. It needs the packages linux-perf, postgresql, redis-server, nginx-core,
 # apache2-utils, caddy, openjdk-17-jdk-headless, python3, mariadb-server, php-cli, ruby, luajit,

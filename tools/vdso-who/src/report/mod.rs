@@ -163,7 +163,7 @@ pub(crate) struct Row {
     pub(crate) called_by: Option<Frame>,
     /// The callers of `called_by`, with --depth.
     pub(crate) outer_callers: Vec<Frame>,
-    /// The first caller with a name, if none of these has one.
+    /// The first caller beyond these that has a name, if none of them has one.
     pub(crate) named_caller: Option<Frame>,
     #[serde(flatten)]
     pub(crate) amounts: Amounts,
@@ -382,7 +382,7 @@ impl Report {
         self.cpu_seconds * f64::from(self.frequency)
     }
 
-    /// Returns how many of these samples are neither there nor known to be lost.
+    /// Returns how many of the expected samples were neither taken nor reported as lost.
     fn lacking(&self) -> f64 {
         self.expected() - (self.samples + self.lost) as f64
     }

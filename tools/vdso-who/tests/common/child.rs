@@ -13,13 +13,13 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid};
 
-/// How long a child may take. The slowest emulator takes less.
+/// The time after which a child is killed. Even in the slowest emulator, a child takes less.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// The exit status of a child whose work returned true.
 pub(crate) const SUCCESS: Option<i32> = Some(0);
 
-/// Does `work` in a forked child, and fails if that does.
+/// Does `work` in a forked child, and fails if `work` fails there.
 #[track_caller]
 pub(crate) fn forked(work: impl FnOnce()) {
     let child = fork(|| {
@@ -29,26 +29,27 @@ pub(crate) fn forked(work: impl FnOnce()) {
     assert_eq!(wait(child), SUCCESS, "the forked child failed");
 }
 
-/// Makes a child that does `work` and leaves.
+/// Forks a child that does `work` and ends.
 ///
-/// It leaves by exit_group(2). In QEMU's user mode exit(2) and the start of a thread take a lock of
-/// the emulator. A child finds it locked permanently if another thread of its parent was starting a
-/// thread during the fork.
+/// The child ends with exit_group(2), not with exit(2). In QEMU's user mode, exit(2) takes a lock
+/// of the emulator, and so does the start of a thread. If another thread of the parent was starting
+/// a thread during the fork, the lock stays locked permanently in the child.
 #[track_caller]
 pub(crate) fn fork(work: impl FnOnce() -> bool) -> Pid {
     // SAFETY: the child does no more than `work` and leaves; libc keeps its locks usable in it.
     match unsafe { nix::unistd::fork() }.unwrap_or_else(|error| panic!("fork: {error}")) {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
-            // No other process waits for this one, so it ends with the thread that made it.
+            // No other process waits for this one, so it is killed when the thread that forked it
+            // ends.
             let _ = set_pdeathsig(Signal::SIGKILL);
             leave(i32::from(!or_leave(work)))
         }
     }
 }
 
-/// Does `work`, and ends this process if that panics. Prints the panic's message, because the
-/// capture of the test's output ends with the child.
+/// Does `work`. If that panics, prints the message and ends this process. libtest has captured the
+/// message already, but what it captures in the child is lost.
 fn or_leave(work: impl FnOnce() -> bool) -> bool {
     let panic = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(done) => return done,
@@ -81,8 +82,8 @@ pub(crate) fn leave_thread() -> ! {
     }
 }
 
-/// Waits until the main thread of a child has left, for at most 5 s, because an emulator may keep
-/// it.
+/// Waits until the main thread of a child has ended. Waits for at most 5 s, because in an emulator
+/// it may never end.
 pub(crate) fn wait_for_main_thread(child: Pid) {
     for _ in 0..1000 {
         thread::sleep(Duration::from_millis(5));
@@ -93,7 +94,7 @@ pub(crate) fn wait_for_main_thread(child: Pid) {
     }
 }
 
-/// Waits for a child. Returns its exit status; `None` if a signal ended it. A child that has not
+/// Waits for a child. Returns its exit status, or `None` if a signal ended it. A child that has not
 /// ended after [`LIMIT`] is killed, and the test fails.
 #[track_caller]
 pub(crate) fn wait(child: Pid) -> Option<i32> {

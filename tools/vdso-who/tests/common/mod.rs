@@ -1,5 +1,5 @@
 //! Code that the unit tests and the test program share. It is a copy of a part of dev/test-support,
-//! so that this package needs nothing of the repository around it.
+//! so that this package needs nothing from the repository around it.
 
 #![allow(dead_code, reason = "each of the two uses a part")]
 
@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread;
 
-/// Where [`not_run_here`] writes its lines. Without it, or if it is `-`, that is standard output.
+/// The environment variable that names the file to which [`not_run_here`] appends its lines. If it
+/// is not set, or is `-`, the lines go to standard output.
 const SKIPS: &str = "VDSO_TIME_SKIPS";
 
 /// Records that the current test, or the rest of it, does not run on this machine, and why.
@@ -32,8 +33,8 @@ pub(crate) fn not_run_here(why: impl Display) {
     }
 }
 
-/// Returns the path of the current test, which begins with the name of its program. libtest gives
-/// the test's name to the thread.
+/// Returns the name of the current test, preceded by the name of its program. libtest names the
+/// thread of a test after the test.
 fn test() -> String {
     let program = this_program();
     let stem = program.file_stem().unwrap_or_default().to_string_lossy();
@@ -44,7 +45,7 @@ fn test() -> String {
     format!("{program}::{test}")
 }
 
-/// Returns whether /proc is mounted, or records the test as not run.
+/// Returns whether /proc is mounted. If it is not, records the test as not run.
 pub(crate) fn has_proc() -> bool {
     match fs::metadata("/proc/self") {
         Ok(_) => true,
@@ -55,8 +56,8 @@ pub(crate) fn has_proc() -> bool {
     }
 }
 
-/// Returns whether a program works, or records the test as not run. The program must succeed with
-/// these arguments.
+/// Returns whether a program succeeds with these arguments. If it does not, records the test as not
+/// run.
 pub(crate) fn has_tool(tool: &str, arguments: &[&str]) -> bool {
     let why = match Command::new(tool).args(arguments).output() {
         Ok(output) if output.status.success() => return true,
@@ -71,13 +72,14 @@ pub(crate) fn has_tool(tool: &str, arguments: &[&str]) -> bool {
     false
 }
 
-/// Returns the file of this program: from /proc, or else the name with which it was started.
+/// Returns the path of this program. Without /proc, it is the name with which the program was
+/// started.
 fn this_program() -> PathBuf {
     env::current_exe().unwrap_or_else(|_| env::args_os().next().unwrap_or_default().into())
 }
 
-/// Returns the directory `tmp` of cargo's target directory, in which this test program is. Unit
-/// tests have no `CARGO_TARGET_TMPDIR`.
+/// Returns the directory `tmp` of cargo's target directory. It is derived from the path of this
+/// program, because unit tests have no `CARGO_TARGET_TMPDIR`.
 pub(crate) fn target_tmpdir() -> PathBuf {
     let program = this_program();
     let target = program.ancestors().nth(3).unwrap_or(Path::new("."));

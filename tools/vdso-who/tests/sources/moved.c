@@ -1,5 +1,6 @@
 // moved SECONDS: moves its own code to anonymous memory at the same address, as
-// `node --use-largepages`, BOLT and ClickHouse do, and reads the clock there for this much CPU time.
+// `node --use-largepages`, BOLT and ClickHouse do. Then it reads the clock there for this much CPU
+// time.
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
