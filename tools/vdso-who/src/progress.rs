@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
-/// What the thread that counts the records tells the thread that takes them out of the kernel's
+/// What the counting thread reports to the thread that takes the records out of the kernel's
 /// buffers.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {

@@ -70,7 +70,7 @@ pub(crate) struct Findings {
     pub(crate) samples: u64,
     pub(crate) reads: u64,
     pub(crate) lost: u64,
-    /// Whether the process has a vDSO, as far as its mappings are known.
+    /// False if the watched process is known to have no vDSO.
     pub(crate) has_vdso: bool,
     /// A process that is younger than its perf map.
     pub(crate) stale_map: Option<u32>,
@@ -511,8 +511,8 @@ impl Findings {
         group
     }
 
-    /// Merges the processes with the same name into one row, except the `most` processes of them
-    /// that have the most samples.
+    /// Merges processes with the same name into one row. Of each name, the `most` processes with
+    /// the most samples keep rows of their own.
     pub(crate) fn merge(&mut self, most: usize) {
         let mut groups: Vec<_> = self.groups.drain().collect();
         groups.sort_by_key(|(key, group)| (Reverse(group.samples), key.pid));

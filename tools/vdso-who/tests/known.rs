@@ -368,7 +368,8 @@ fn no_interval_counts_the_records_of_the_one_before_even_after_a_pause() {
     }
 }
 
-/// Whether CPU 1 is online. A test may change that in a guest.
+/// The file that shows whether CPU 1 is online. In a guest, a test can change that by writing to
+/// it.
 const CPU_1: &str = "/sys/devices/system/cpu/cpu1/online";
 
 /// Sets CPU 1 offline and online again, as a hypervisor does, while a process uses it.

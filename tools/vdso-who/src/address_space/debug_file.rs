@@ -125,7 +125,7 @@ impl BuildId {
 /// `object`, which looks through all note sections: a malformed file can contain many sections that
 /// all name the same long list of notes.
 ///
-/// The note has three words, the name and the id:
+/// The note consists of three words, the name and the id:
 ///
 /// ```text
 /// 4, the size of the name | the size of the id | 3, the type | GNU\0 | the id

@@ -1,8 +1,8 @@
 //! Names of just-in-time compiled code, which its compiler appends to /tmp/perf-PID.map.
 //!
 //! If a compiler writes code into memory that it already has, the kernel writes no record, so only
-//! the file shows that there is new code. The file can have a hundred megabytes, and a compiler can
-//! change a mapping every millisecond, so reading the file for each change would take too long.
+//! the file shows that there is new code. The file can be a hundred megabytes long, and a compiler
+//! can change a mapping every millisecond, so reading the file for each change would take too long.
 //! Instead, the file is checked ten times a second, and immediately for an address without a name.
 //! Only its new lines are read. The names stay in the file, and only their offsets are kept.
 

@@ -70,8 +70,8 @@ impl Clock {
 mod tests {
     use super::Clock;
 
-    /// Expects the ids of libc, the id that clock_getcpuclockid(3) returns for a process, and the
-    /// id that clock_gettime(2) describes for a device.
+    /// Tests the ids of libc, the id that clock_getcpuclockid(3) returns for a process, and the id
+    /// that clock_gettime(2) describes for a device.
     #[test]
     fn a_clock_has_the_name_of_its_id() {
         for (id, expected) in [

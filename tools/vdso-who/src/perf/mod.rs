@@ -23,10 +23,11 @@ use crate::proc;
 pub(crate) use record::{ENDED, Event, OTHER_NAMESPACE, Registers, Sample};
 pub(crate) use refusal::{explain, limited};
 
-/// Bytes of the user stack in the record of a sample, and of a breakpoint.
+/// How many bytes of the user stack are copied into the record of a sample, and into the record of
+/// a breakpoint.
 const STACK: u32 = 8192;
 const STACK_OF_BREAKPOINT: u32 = 2048;
-/// Bytes of all buffers together, and the smaller sizes of a buffer that are tried if
+/// The size of all buffers together in bytes, and the smaller sizes of one buffer that are tried if
 /// `kernel.perf_event_mlock_kb` does not allow more without CAP_IPC_LOCK.
 const BUFFERS: usize = 64 << 20;
 const SMALL: [usize; 2] = [512 << 10, 64 << 10];

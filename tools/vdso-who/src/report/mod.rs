@@ -29,7 +29,7 @@ use figures::{error, share};
 /// How many processes with the same name have a row each. The others share one.
 const MOST_OF_NAME: usize = 7;
 
-/// How much the clock is read. A figure that the method does not measure is None.
+/// Figures about clock reads. A figure that the method does not measure is None.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Amounts {
     /// The samples in clock reads, or the counted reads that have a record.
@@ -338,8 +338,9 @@ impl Report {
         (unseen / self.expected().max(1.0)).max(0.0)
     }
 
-    /// Returns the largest share of the CPU time that CPUs without an event can have. Even if it is
-    /// so small that it could be chance, it counts, because the cause is known.
+    /// Returns the largest share of the CPU time that CPUs without an event can have used. It
+    /// counts even if so few samples could also be missing by chance, because here the cause is
+    /// known.
     fn unwatched_share(&self) -> f64 {
         let most = self.unwatched.as_secs_f64() * f64::from(self.frequency);
         let unwatched = most.min(self.lacking() + self.tolerance());
@@ -349,8 +350,8 @@ impl Report {
     /// Returns the reads per second, if the cost of a read is known.
     ///
     /// `read_ns` is the cost of a read through the vDSO. If the vDSO reads the clock in user space,
-    /// a read through the kernel can cost 30 times as much. So the rate is not known if most reads
-    /// are system calls.
+    /// a read through the kernel can cost 30 times as much. So in that case the rate is not known
+    /// if most reads are system calls.
     fn rate(&self, counts: Counts) -> Option<f64> {
         let is_known = counts.calls <= counts.records / 2 || self.read_ns > SLOW_NS;
         if !is_known || self.cpu_seconds <= 0.0 {
