@@ -179,7 +179,11 @@ const BATCH: Duration = Duration::from_micros(50);
 /// Each round has a batch of each contender, so a slow phase of the machine affects all of them.
 pub fn measure(contenders: &[Contender], spacing: Spacing, rounds: usize) -> Vec<f64> {
     let empty = Contender::new("", || ());
-    let contenders: Vec<&Contender> = contenders.iter().chain([&empty]).collect();
+    let mut contenders: Vec<&Contender> = contenders.iter().collect();
+    // Without fences the compiler may delete its loops, which then would fill no batch.
+    if spacing == Spacing::Isolated {
+        contenders.push(&empty);
+    }
     let calls = contenders.iter().map(|one| calls_of_batch(one, spacing));
     let calls: Vec<u64> = calls.collect();
     let mut fastest = vec![Fastest::default(); contenders.len()];
@@ -192,10 +196,10 @@ pub fn measure(contenders: &[Contender], spacing: Spacing, rounds: usize) -> Vec
             fastest[at].add(layout, nanos);
         }
     }
-    let fences = match fastest.pop() {
-        Some(empty) if spacing == Spacing::Isolated => empty.both(),
-        _ => 0.0,
-    };
+    let mut fences = 0.0;
+    if spacing == Spacing::Isolated {
+        fences = fastest.pop().map_or(0.0, Fastest::both);
+    }
     let mut nanos: Vec<f64> = fastest.iter().map(|one| one.both() - fences).collect();
     if let Some(last) = fastest.last() {
         nanos.push(last.even - fences);
