@@ -90,7 +90,7 @@ clock! {
     /// sleep_until((CounterMonotonic::now() + Duration::from_millis(5)).into());
     /// ```
     pub struct CounterMonotonic: MonotonicClock, InstantSource, Instant on Monotonic;
-    fast: ordered(|ticks| CLOCK.monotonic(|_| ticks())),
+    fast: CpuCounter::ordered(|ticks| CLOCK.monotonic(|_| ticks())),
     else: instant,
 }
 
@@ -115,7 +115,7 @@ clock! {
     /// # Ok::<(), vdso_time::Errno>(())
     /// ```
     pub struct CounterRealtime: WallClock, SystemTimeSource, SystemTime on Realtime;
-    fast: ordered(|ticks| CLOCK.realtime(|_| ticks())),
+    fast: CpuCounter::ordered(|ticks| CLOCK.realtime(|_| ticks())),
     else: system_time,
 }
 
@@ -182,22 +182,6 @@ impl CounterRealtime {
             instant.as_nanos().saturating_add(offset).into(),
         ))
     }
-}
-
-/// Calls `read` with a function that reads the counter after all earlier instructions, unless the
-/// counter is not used.
-///
-/// On x86 the fence is executed before `read` is called. If the counter is not used, the vDSO
-/// answers, and it has a fence of its own, so a read would wait twice. Without the test of
-/// `is_off`, such a read took 1.3 to 1.6 times as long as the vDSO's alone; with the test it takes
-/// 1.02 times as long. The test does not make a read from the counter slower, because it is one
-/// load from a fixed address, which waits for no other load.
-#[inline]
-fn ordered<T>(read: impl FnOnce(fn() -> u64) -> Option<T>) -> Option<T> {
-    if CLOCK.is_off() {
-        return None;
-    }
-    CpuCounter::ordered(read)
 }
 
 /// Returns the answer of the fast read, or makes a slow read if there is none. The slow read is not

@@ -51,8 +51,8 @@ use super::latch::Latch;
 use super::segment::{self, Segment};
 use super::source::Source;
 use super::state::{
-    ClockState, OLD, Phase, WALL, WORDS, Words, fresh, is_before_check, is_sparse, may_be_sparse,
-    offset_of, realtime_after, turn_of,
+    ClockState, OLD, Phase, WALL, WORDS, Words, fresh, is_before_check, is_off, is_sparse,
+    may_be_sparse, offset_of, realtime_after, turn_of,
 };
 use super::status::{State, Statistics, Status, Unavailable};
 use super::transition::{Found, Transition};
@@ -91,7 +91,6 @@ pub(crate) struct CounterClock<S> {
     /// How often the vDSO answered instead of the counter. If threads count at the same time, some
     /// counts are lost.
     vdso_reads: AtomicUsize,
-    /// Marked while the counter is not used and the last segment has ended.
     latch: Latch<WORDS>,
     /// The values of the fields of the same names in [`Statistics`].
     steps: AtomicUsize,
@@ -147,13 +146,6 @@ impl<S: Source> CounterClock<S> {
             Some((nanos, time(words, nanos, passed)))
         })?;
         (nanos >= self.high_water.get()).then_some(time)
-    }
-
-    /// Returns whether the counter is not used and the last segment has ended, so that no fast read
-    /// can answer. Another thread can change this at any time.
-    #[inline]
-    pub(crate) fn is_off(&self) -> bool {
-        self.latch.is_marked()
     }
 
     /// Returns the monotonic time in nanoseconds, if a fast read can answer.
@@ -250,10 +242,7 @@ impl<S: Source> CounterClock<S> {
             return Some(state.offset);
         }
         let stepped = ClockState { offset, ..state };
-        if self
-            .latch
-            .update(version, &stepped.to_words(), stepped.is_off())
-        {
+        if self.latch.update(version, &stepped.to_words()) {
             if state.has_offset() {
                 count(&self.wall_steps);
             }
@@ -275,8 +264,8 @@ impl<S: Source> CounterClock<S> {
         read: impl FnOnce(&S) -> Option<T>,
         monotonic: impl FnOnce(T, &Words) -> u64,
     ) -> Option<T> {
-        self.latch.read(|version, [words, _]| {
-            if !version.is_marked() {
+        self.latch.read(|_, [words, _]| {
+            if !is_off(words) {
                 return None;
             }
             let answer = read(&self.source)?;
@@ -445,10 +434,7 @@ impl<S: Source> CounterClock<S> {
             let is_forgotten = is_over || is_foreign(held, now);
             state.segment = Segment::empty(if is_forgotten { 0 } else { held });
         }
-        if !self
-            .latch
-            .update(version, &state.to_words(), state.is_off())
-        {
+        if !self.latch.update(version, &state.to_words()) {
             return false;
         }
         if found.step {

@@ -13,12 +13,9 @@
 //! would later continue its stores. If the holder does not exist any more, as in the child of a
 //! fork by another thread, the other callers can read, but not update.
 //!
-//! The sequence number also carries a *mark*, one bit that each update sets or clears with its
-//! words. A reader that only needs the mark loads one word, at a fixed address.
-//!
 //! # An example
 //!
-//! Without a mark, the sequence number is 128 x n: an even n selects copy 0, an odd n copy 1.
+//! The sequence number is 128 x n: an even n selects copy 0, an odd n copy 1.
 //!
 //! | | sequence number | copy 0 | copy 1 |
 //! |---|---:|---|---|
@@ -55,8 +52,6 @@ use core::sync::atomic::{AtomicUsize, Ordering, fence};
 
 /// Set while a caller stores the next words.
 const WRITER: usize = 1;
-/// The bit that an update chooses.
-const MARK: usize = 2;
 /// The increment of the sequence number: the size of 16 words in bytes. So in a latch of 16 words,
 /// a mask turns the sequence number into the offset of the copy that it selects.
 const STEP: usize = 128;
@@ -77,11 +72,6 @@ impl Version {
     pub(crate) fn has_writer(self) -> bool {
         self.0 & WRITER != 0
     }
-
-    /// Returns whether the last update set the mark.
-    pub(crate) fn is_marked(self) -> bool {
-        self.0 & MARK != 0
-    }
 }
 
 impl<const N: usize> Latch<N> {
@@ -91,12 +81,6 @@ impl<const N: usize> Latch<N> {
             sequence: AtomicUsize::new(STEP),
             copies: [const { [const { Word::new() }; N] }; 2],
         }
-    }
-
-    /// Returns whether the last update set the mark. The answer can be out of date.
-    #[inline]
-    pub(crate) fn is_marked(&self) -> bool {
-        Version(self.sequence.load(Ordering::Relaxed)).is_marked()
     }
 
     /// Applies `read` to the version, the words of the last update, and the words of the update
@@ -136,10 +120,10 @@ impl<const N: usize> Latch<N> {
         self.read_whole(|version, [words, _]| (version, words.each_ref().map(Word::load)))
     }
 
-    /// Publishes new words and the mark, unless another caller has updated the latch, or begun to
-    /// update it, since `version`. Returns whether the words were published.
+    /// Publishes new words, unless another caller has updated the latch, or begun to update it,
+    /// since `version`. Returns whether the words were published.
     #[inline]
-    pub(crate) fn update(&self, version: Version, words: &[u64; N], mark: bool) -> bool {
+    pub(crate) fn update(&self, version: Version, words: &[u64; N]) -> bool {
         let Version(old) = version;
         let writing = old | WRITER;
         if version.has_writer()
@@ -151,10 +135,7 @@ impl<const N: usize> Latch<N> {
             return false;
         }
         fence(Ordering::Release);
-        let mut next = (old & !MARK).wrapping_add(STEP);
-        if mark {
-            next |= MARK;
-        }
+        let next = old.wrapping_add(STEP);
         for (to, word) in self.copy(next).iter().zip(words) {
             to.store(*word);
         }

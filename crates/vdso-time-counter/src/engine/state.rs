@@ -166,6 +166,11 @@ impl ClockState {
         } else {
             segment.span
         };
+        let rate = if self.is_off() {
+            NOT_USED
+        } else {
+            segment.rate
+        };
         let mut reason = self.unavailable.map_or(0, |reason| reason as u8 + 1);
         if self.keeper == Keeper::Hypervisor {
             reason |= HYPERVISOR;
@@ -175,7 +180,7 @@ impl ClockState {
         [
             segment.start,
             segment.nanos,
-            segment.rate,
+            rate,
             used,
             join(progress, self.cost.try_into().unwrap_or(u32::MAX)),
             wall_word((segment.nanos as i64).wrapping_add(self.offset)),
@@ -216,6 +221,7 @@ impl ClockState {
             counts,
             errors,
         ] = more;
+        let rate = if rate == NOT_USED { 0 } else { rate };
         let (progress, cost) = split(progress);
         let [phase, corrupted, unsteady, reason] = progress.to_le_bytes();
         let keeper = if reason & HYPERVISOR == 0 {
@@ -279,6 +285,10 @@ fn join(low: u32, high: u32) -> u64 {
 fn split(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
+
+/// The word of the rate while the counter is not used and the last segment has ended. No rate is so
+/// large. So a read learns from this one word that the vDSO answers.
+const NOT_USED: u64 = u64::MAX;
 
 /// The bit that is set if the keeper is [`Keeper::Hypervisor`]. It shares a byte with the reason.
 const HYPERVISOR: u8 = 0x80;
@@ -401,6 +411,12 @@ pub(crate) fn is_sparse(words: &Words, now: u64) -> bool {
         used => nanos.wrapping_add(segment::nanos(used.wrapping_mul(2), words[RATE].load())),
     };
     now.wrapping_sub(end) as i64 >= 0
+}
+
+/// Returns whether the counter is not used, and the last segment has ended.
+#[inline]
+pub(crate) fn is_off(words: &Words) -> bool {
+    words[RATE].load() == NOT_USED
 }
 
 /// Returns whether `now` is before the check time, by at most [`LONGEST_RETRY`].
