@@ -28,6 +28,13 @@ const LAYOUTS: usize = 8;
 /// their cache line and their page.
 const PADDING: usize = 512 + 16;
 
+/// The distances between two pairs that are visited one after the other.
+const STRIDES: [usize; 9] = [1, 2, 4, 5, 7, 8, 10, 11, 13];
+const _: () = assert!(
+    ROWS.len() * CONTENDERS.len() == 27,
+    "the strides do not divide 27"
+);
+
 /// The manifest of the program.
 const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
 
@@ -65,19 +72,16 @@ fn build() -> Result<Vec<PathBuf>, String> {
 pub fn add(samples: &mut Samples, times: usize) -> Result<(), String> {
     for program in build()? {
         let mut nanos = BTreeMap::<[&str; 2], Vec<f64>>::new();
-        for _ in 0..times {
-            for row in ROWS {
-                for contender in CONTENDERS {
-                    let name = contender.name;
-                    let mut command = Command::new(&program);
-                    command.arg(row);
-                    command.arg(name);
-                    let text = run(&mut command)?;
-                    let of_contender = nanos.entry([row, name]).or_default();
-                    for line in text.lines() {
-                        let number = last_field(line)?;
-                        of_contender.push(number);
-                    }
+        for turn in 0..times {
+            for [row, name] in shuffled(turn) {
+                let mut command = Command::new(&program);
+                command.arg(row);
+                command.arg(name);
+                let text = run(&mut command)?;
+                let of_contender = nanos.entry([row, name]).or_default();
+                for line in text.lines() {
+                    let number = last_field(line)?;
+                    of_contender.push(number);
                 }
             }
         }
@@ -88,6 +92,24 @@ pub fn add(samples: &mut Samples, times: usize) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Returns each row with each contender, in an order that differs from turn to turn.
+///
+/// A process leaves caches behind that help or slow down the next one. In a fixed order each
+/// contender had the same process before it, and its first call took up to 1.5 times as long.
+fn shuffled(turn: usize) -> Vec<[&'static str; 2]> {
+    let mut pairs = Vec::new();
+    for row in ROWS {
+        for contender in CONTENDERS {
+            pairs.push([row, contender.name]);
+        }
+    }
+    let count = pairs.len();
+    // A stride that has no common divisor with the count visits each pair once.
+    let stride = STRIDES[turn % STRIDES.len()];
+    let order = (0..count).map(|step| pairs[(turn + step * stride) % count]);
+    order.collect()
 }
 
 /// Returns the number at the end of a line that the program printed.
