@@ -51,8 +51,8 @@ use crate::types::{Timespec, operators};
 /// println!("up {uptime:.1} s");
 /// ```
 ///
-/// To read another clock, call `now()` on its type or, in generic code, on the type parameter:
-/// `C::now()`. `Instant::<Boottime>::now()` does not exist:
+/// `Instant::<Boottime>::now()` does not exist. To read another clock, call `now()` on its type or,
+/// in generic code, on the type parameter:
 ///
 /// ```
 /// use vdso_time::{Boottime, Instant, MonotonicClock};

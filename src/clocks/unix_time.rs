@@ -25,8 +25,7 @@ impl UnixTime {
         }
     }
 
-    /// Creates a time from a number of units, of which a second has `per_second`. Every number
-    /// fits.
+    /// Creates a time from a number of units. One second is `per_second` units. Every number fits.
     #[inline]
     pub(super) const fn from_units(units: i64, per_second: u32) -> Self {
         let seconds = units.div_euclid(per_second as i64);

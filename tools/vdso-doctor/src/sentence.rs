@@ -203,7 +203,8 @@ impl<'a> Facts<'a> {
             if self.parameters().any(|word| word == NO_KVMCLOCK_VSYSCALL) {
                 return format!("Remove {NO_KVMCLOCK_VSYSCALL} from the kernel's parameters.");
             }
-            // KVM scales the same counter, so the guest's `tsc` is not better.
+            // KVM computes `kvm-clock` from the counter that the guest's `tsc` also reads, so `tsc`
+            // is not better.
             return format!(
                 "The host does not guarantee a stable counter, and only the host can change that: repair its \
                  clock source. `tsc` in this guest may be wrong as well. Until then, {meanwhile}."

@@ -20,7 +20,7 @@ use crate::{cache, step};
 /// `[trusted=yes] file:/mirror`.
 const MIRROR_VARIABLE: &str = "VDSO_TIME_DEBIAN_MIRROR";
 
-/// The pauses before a mirror that failed is asked again, in seconds.
+/// How many seconds to wait before each further attempt, if the mirror fails.
 const PAUSES: &[u64] = &[3, 15];
 
 /// The mirror did not deliver what it should. A later attempt can succeed without any change here.
@@ -82,7 +82,7 @@ pub(crate) struct Archive {
     sh: Shell,
     directory: PathBuf,
     downloads: PathBuf,
-    /// The pauses before a mirror that failed is asked again, in seconds.
+    /// How many seconds to wait before each further attempt, if the mirror fails.
     pauses: &'static [u64],
     /// apt's error, if the mirror failed. The index is then an older one from the cache.
     older: Option<String>,

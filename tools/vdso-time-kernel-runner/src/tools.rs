@@ -169,8 +169,8 @@ fn keep_guest_files(tree: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Decompresses a kernel for EFI (drivers/firmware/efi/libstub/zboot-header.S), which QEMU 10
-/// cannot do for zstd. Other files stay as they are.
+/// Decompresses an EFI kernel that is compressed with zstd, because QEMU 10 cannot
+/// (drivers/firmware/efi/libstub/zboot-header.S). Any other file stays as it is.
 fn decompress(kernel: &Path) -> Result<()> {
     let bytes = fs::read(kernel)?;
     let is_for_efi = bytes.starts_with(b"MZ\0\0zimg");

@@ -385,8 +385,9 @@ pub(crate) fn fresh(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 
     (past < used).then(|| [words[NANOS].load(), passed])
 }
 
-/// Returns whether, according to the counter, the vDSO may answer a sparse read. If there is a
-/// segment, two fresh spans or more must have passed since its start.
+/// Returns whether, according to the counter, a read is sparse, so that the vDSO may answer it (see
+/// `CounterClock::sparse`). While the clock runs, two fresh spans or more must have passed since
+/// the start of the segment. During a calibration, there must be a sample and no segment.
 #[inline]
 pub(crate) fn may_be_sparse(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
     let phase = Phase::from_code(words[PROGRESS].load() as u8);

@@ -30,8 +30,8 @@ const DECODER: u32 = 1 << 17;
 const DEBUGINFOD: &str = "debuginfod-find";
 
 /// Finds the debug file of a file without `.debug_info`: through its build id, through its debug
-/// link, inside the file, or on a debuginfod server. `path` is the path of `file`, and `find` opens
-/// a file at a path. Without `downloads` no server is asked. Nothing is searched for the vDSO and
+/// link, on a debuginfod server, or, last, inside the file. `path` is the path of `file`, and `find`
+/// opens a file at a path. Without `downloads` no server is asked. Returns `None` for the vDSO and
 /// libc, because their functions are skipped.
 pub(super) fn of(
     file: &Elf<'_>,

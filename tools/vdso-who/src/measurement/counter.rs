@@ -67,7 +67,8 @@ impl<'a: 'scope, 'scope> Counter<'a, 'scope> {
         }
     }
 
-    /// Waits until all records are counted, which can take as long as a download.
+    /// Waits until all records are counted. This can take long, because the lookup of a name can
+    /// download a debug file.
     pub(super) fn finish(self, observer: &dyn Observer, seconds: f64) -> Result<Findings> {
         // Once there is no sender, the other thread ends.
         drop(self.queue);
