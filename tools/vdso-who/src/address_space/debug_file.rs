@@ -30,9 +30,9 @@ const DECODER: u32 = 1 << 17;
 const DEBUGINFOD: &str = "debuginfod-find";
 
 /// Finds the debug file of a file without `.debug_info`: through its build id, through its debug
-/// link, on a debuginfod server, or, last, inside the file. `path` is the path of `file`, and `find`
-/// opens a file at a path. Without `downloads` no server is asked. Returns `None` for the vDSO and
-/// libc, because their functions are skipped.
+/// link, on a debuginfod server, or, last, inside the file. `path` is the path of `file`, and
+/// `find` opens a file at a path. Without `downloads` no server is asked. Returns `None` for the
+/// vDSO and libc, because their functions are skipped.
 pub(super) fn of(
     file: &Elf<'_>,
     path: &Path,
