@@ -54,7 +54,7 @@ impl Verdict {
 }
 
 impl Limit {
-    /// Bounds another contender of this crate, whose name begins with [`OURS`].
+    /// Bounds another contender. The name of a contender of this crate begins with [`OURS`].
     #[must_use]
     pub const fn of(self, contender: &'static str) -> Self {
         Self {
@@ -144,8 +144,10 @@ pub fn table(
         if !arguments.wants(limit.row) {
             continue;
         }
-        let variant = limit.of.trim_start_matches(OURS);
-        let claim = format!("{}{variant}, {}", limit.row, limit.against);
+        let claim = match limit.of.strip_prefix(OURS) {
+            Some(variant) => format!("{}{variant}, {}", limit.row, limit.against),
+            None => format!("{}, {}, {}", limit.row, limit.of, limit.against),
+        };
         let at_most = format!("{:.2}", limit.at_most);
         let mut ratios = Vec::new();
         for (_, ratio) in limit.found(samples) {
