@@ -133,14 +133,15 @@ impl fmt::Display for Cause {
 /// Explains why a read of this clock with [`clock_gettime`](crate::clock_gettime()) costs what it
 /// costs.
 ///
-/// A program should not compare the name of the clock source with a list of fast ones, because no
-/// such list is right everywhere: `kvm-clock` and `xen` are fast on one host and slow on another,
-/// and on arm the counterpart of `tsc` is `arch_sys_counter`. This function measures the cost
-/// ([`read_cost`]), and uses the name only to explain it.
+/// A program should not compare the name of the kernel's clock source with a list of fast ones,
+/// because no such list is right everywhere: `kvm-clock` and `xen` are fast on one host and slow on
+/// another, and a list that was made on x86, with `tsc`, lacks `arch_sys_counter`, its counterpart
+/// on arm. This function measures the cost ([`read_cost`]), and uses the name only to explain it.
 ///
 /// The answer holds for the moment of the call. The call takes a few microseconds, makes the system
 /// call clock_gettime(2) at most 32 times, and reads two files of /sys if reads enter the kernel. A
-/// sandbox may deny that, so call it before the program enters one.
+/// sandbox may deny these calls or hide the files, so call `explain` before the program enters the
+/// sandbox.
 ///
 /// # Examples
 ///
@@ -195,8 +196,8 @@ impl Facts<'_> {
             Route::Syscall { reason, .. } => return reason.into(),
             _ => return Cause::CannotTell,
         }
-        // For these clocks the cause is known without the measurement, which an emulator or a busy
-        // machine can disturb.
+        // If no kernel's vDSO reads the clock, this is the cause, whatever was measured: an
+        // emulator or a busy machine can disturb the measurement.
         if is_in_no_vdso(self.clock) {
             return Cause::ClockNotServed;
         }
@@ -205,8 +206,8 @@ impl Facts<'_> {
             ReadCost::Unknown => return Cause::CannotTell,
             ReadCost::SystemCall => {}
         }
-        // The vDSO reads `CLOCK_MONOTONIC` in user space, so it can read the clock source. This
-        // read is slow for another reason: the vDSO does not read this clock.
+        // If the vDSO reads `CLOCK_MONOTONIC` in user space, it can read the clock source. So the
+        // reads of `self.clock` are slow for another reason: the vDSO does not read that clock.
         if self.monotonic_cost == ReadCost::FunctionCall {
             return Cause::ClockNotServed;
         }
@@ -217,7 +218,8 @@ impl Facts<'_> {
 const CURRENT: &CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const AVAILABLE: &CStr = c"/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
-/// The size of the buffers for the names. No kernel is known to offer more than six.
+/// The size of the buffers for the names of clock sources. No kernel is known to offer more than
+/// six of them.
 const LONGEST: usize = 256;
 
 /// Returns the names in a file of sysfs, or an empty string if it cannot be read.
@@ -278,7 +280,7 @@ impl Cause {
     /// | another one that the vDSO reads | `Unexplained` |
     /// | one that the host decides about, or `tsc-early` | `ClockSource` |
     /// | any other, if the kernel offers one that the vDSO can read | `ClockSource` |
-    /// | any other on x86, where the kernel then does not offer `tsc` | `CounterDistrusted` |
+    /// | any other on x86, because its kernel does not offer `tsc` | `CounterDistrusted` |
     /// | any other | `ClockSource` |
     #[must_use]
     pub fn of_clock_source(architecture: &str, current: &str, available: &str) -> Self {
@@ -343,9 +345,9 @@ mod tests {
         facts.cause()
     }
 
-    /// Each row describes a machine on which a database's own check was wrong, or needed a
-    /// measurement of 50 ms. No clock source is called slow because of its name: the name only
-    /// explains what was measured.
+    /// Each row describes a machine on which a database's own check of the clock was wrong, or
+    /// needed a measurement of 50 ms. No clock source is called slow because of its name: the name
+    /// only explains what was measured.
     #[test]
     fn a_cheap_read_is_fine_on_each_machine_and_a_slow_one_has_its_cause() {
         use Cause::{ClockSource, CounterDistrusted, Unexplained};
@@ -374,7 +376,7 @@ mod tests {
                 ClockSource,
             ),
             ("x86_64", "jiffies", "tsc-early jiffies", CounterDistrusted),
-            // gVisor has no such file. An emulator shows the files of its host.
+            // gVisor has no files that name clock sources. An emulator shows the files of its host.
             ("x86_64", "", "", Unexplained),
             (
                 "riscv64",

@@ -129,8 +129,8 @@ pub enum LocateError {
     Absent,
     /// `AT_SYSINFO_EHDR` points to unreadable memory: the vDSO was unmapped or moved.
     Unmapped,
-    /// A sandbox denied the check that the memory is readable. The address is not from getauxval,
-    /// so it is not used unchecked.
+    /// A sandbox denied the check that the memory at `AT_SYSINFO_EHDR` is readable. Without the
+    /// check, an address is used only if getauxval(3) returned it, and this one is from elsewhere.
     Unchecked,
     /// `AT_SYSINFO_EHDR` does not point to a well-formed image.
     Malformed(ParseError),

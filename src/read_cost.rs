@@ -17,8 +17,8 @@ pub enum ReadCost {
     /// A read takes about as long as a system call: [`routes`](crate::routes()) names no vDSO
     /// function, the vDSO enters the kernel, or each read of the counter is trapped.
     SystemCall,
-    /// The measurement is inconclusive, `CLOCK_MONOTONIC` is too coarse, the clock cannot be read
-    /// or does not exist, or this build calls libc (docs/ABI.md).
+    /// The measurement is inconclusive, `CLOCK_MONOTONIC` is too coarse to measure a read with, the
+    /// clock cannot be read or does not exist, or this build calls libc (docs/ABI.md).
     Unknown,
 }
 
@@ -129,11 +129,12 @@ fn measure(
 /// Returns what the times show.
 ///
 /// Each time includes a read of the measuring clock, which usually goes through the vDSO as well.
-/// If a read through the vDSO takes 20 ns and a system call 200 ns, 40 ns are compared with 220 ns.
-/// At the limit, a read takes 30 ns, two thirds of the 45 ns of a system call. Then 60 ns are
-/// compared with 75 ns, which is a quarter more. The cost of the measuring clock's own read is not
-/// subtracted. This is not necessary, because if both reads enter the kernel, both times are
-/// equally long with or without it.
+/// So if a read through the vDSO takes 20 ns and a system call 200 ns, the times to compare are
+/// 40 ns and 220 ns. At the limit, the system call's time is a quarter longer: 60 ns and 75 ns, if
+/// a read takes 30 ns and a system call 45 ns. These are the two thirds of
+/// [`ReadCost::FunctionCall`]. The read of the measuring clock is not subtracted. That is not
+/// necessary: if both reads enter the kernel, both times are equally long whether they include it
+/// or not.
 fn verdict(tries: &[Try; TRIES]) -> ReadCost {
     // An interrupt only adds time, so the shortest of all tries counts.
     let mut kernel = u64::MAX;

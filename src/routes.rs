@@ -73,11 +73,11 @@ pub struct Routes {
 impl Routes {
     /// Returns the routes of a process whose kernel maps this image.
     ///
-    /// Returns `None` if the crate calls libc in such a process: on an architecture without a table
-    /// and on big-endian powerpc64. The addresses are the values of the symbols, of which a 32-bit
-    /// program gets the lower 32 bits. In a program that is built for Android, the routes of a
-    /// 32-bit image name only symbols with 32-bit times, because 32-bit programs on Android use no
-    /// others.
+    /// Returns `None` if the crate calls libc in such a process: on big-endian powerpc64, and on an
+    /// architecture whose vDSO this crate never calls. The addresses are the values of the symbols;
+    /// a 32-bit program gets only their lower 32 bits. In a program that is built for Android, the
+    /// routes of a 32-bit image name only symbols with 32-bit times, because 32-bit programs on
+    /// Android use no others.
     ///
     /// # Examples
     ///

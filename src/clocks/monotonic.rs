@@ -311,10 +311,10 @@ impl<C> Sub for Instant<C> {
 /// The functions have no `self`, because a clock is a type. So a struct that is generic over a
 /// clock needs no field for it. But a `dyn MonotonicClock` is not possible (E0038), and a mock must
 /// keep its time in a static variable, which all tests share, or in a thread-local one, which the
-/// other threads of a test do not see. For a clock that is chosen when the program runs, and for a
-/// mock of which each test has its own, use [`InstantSource`](crate::InstantSource), whose
-/// functions take `&self`. Both traits can be imported together, even if a clock of your own
-/// implements only one of them:
+/// other threads of a test do not see. To choose a clock when the program runs, or to give each
+/// test a mock of its own, use [`InstantSource`](crate::InstantSource), whose functions take
+/// `&self`. Both traits can be imported together, even if a clock of your own implements only one
+/// of them:
 ///
 /// ```
 /// # use vdso_time::{Errno, Instant};

@@ -84,8 +84,8 @@ impl UnixTime {
         Self::new(seconds, duration.subsec_nanos())
     }
 
-    /// Returns the time as a number of units, of which a second has `per_second`. The number is
-    /// rounded down, and saturates.
+    /// Returns the time as a number of units, rounded down. One second is `per_second` units. The
+    /// number saturates.
     #[inline]
     pub(super) const fn units(self, per_second: u32) -> i64 {
         let below = self.nanos.get() / (1_000_000_000 / per_second);

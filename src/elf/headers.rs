@@ -48,9 +48,9 @@ impl Load {
         address.wrapping_sub(self.vaddr) < self.size as u64
     }
 
-    /// Returns the bytes of `image` from the table at an address to the end. Returns `None` if the
-    /// address lies outside of the segment, or is 0, which means that the image does not have the
-    /// table.
+    /// Returns the bytes of `image` from a table to the end. The table is at `address`, as linked.
+    /// Returns `None` if the address lies outside of the segment, or is 0, which means that the
+    /// image does not have the table.
     #[inline]
     pub(super) fn bytes_at(self, image: Bytes<'_>, address: u64) -> Option<Bytes<'_>> {
         if address == 0 || !self.contains(address) {

@@ -107,8 +107,8 @@ impl<'a> Image<'a> {
         if dynamic.strsz == 0 && known.raw.len() < load.image_size() {
             return Err(ParseError::Truncated); // the string table extends to the end
         }
-        // `strtab` ends with the strings. `strings` extends to the end of `known`, which
-        // `symbol_count` needs.
+        // `strtab` ends where the strings end. `strings` extends to the end of `known`, because
+        // `symbol_count` finds the distance between two tables by their lengths.
         let strtab = string_table(strings.raw, dynamic.strsz).ok_or(ParseError::StringTable)?;
 
         let symbols = load.bytes_at(known, dynamic.symtab);

@@ -12,7 +12,7 @@ use crate::types::{ClockId, Timespec, Timeval};
 /// A function of the vDSO, as a pointer with its C signature.
 ///
 /// The function may be called as long as the image is mapped. Each pointer that is passed to it
-/// must be aligned and valid for writes, and the function writes nothing else. It returns 0 or a
+/// must be aligned and valid for writes, and the function writes nowhere else. It returns 0 or a
 /// negated error number; on powerpc64, the error number is positive. `EINVAL` means that the clock
 /// does not exist. After any other error, ask the kernel ([`syscall`](crate::syscall)).
 ///
@@ -24,9 +24,9 @@ use crate::types::{ClockId, Timespec, Timeval};
 pub enum VdsoFn {
     /// clock_gettime or clock_getres.
     Timespec64(unsafe extern "C" fn(ClockId, *mut Timespec) -> i32),
-    /// clock_gettime or clock_getres with 32-bit seconds and 32-bit nanoseconds, in an image of a
-    /// 32-bit architecture that has no 64-bit function, and on 32-bit Android. The seconds overflow
-    /// in January 2038.
+    /// clock_gettime or clock_getres with 32-bit seconds and 32-bit nanoseconds. A 32-bit program
+    /// gets it if the image has no function with 64-bit times, and always on Android. The seconds
+    /// overflow in January 2038.
     Timespec32(unsafe extern "C" fn(ClockId, *mut [i32; 2]) -> i32),
     /// gettimeofday. The second pointer, to a time zone, may be null.
     Timeval64(unsafe extern "C" fn(*mut Timeval, *mut c_void) -> i32),

@@ -40,8 +40,8 @@ pub(super) unsafe fn image<'a, E: From<ParseError>>(
     // SAFETY: `probe` accepted the first page, and the slice ends with this page. So the caller
     // promises that these bytes can be a slice.
     let beginning = unsafe { slice::from_raw_parts(base, in_first_page) };
-    // This error may mean only that a table continues after this page, so it is not returned. If it
-    // means anything else, `extent` or `parse` finds it again and returns it.
+    // An error of `parse_beginning` may mean only that a table continues after this page, so it is
+    // not returned. If it means anything else, `extent` or `parse` finds it again and returns it.
     if let Ok(image) = Image::parse_beginning(beginning) {
         return Ok(image);
     }

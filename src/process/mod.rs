@@ -31,7 +31,7 @@
 //!
 //! The function that was found can fail as well, in any call. If it returns `EINVAL` for a clock,
 //! this is final. After any other error, and if 32-bit seconds overflow, the caller makes the
-//! system calls of the table in their order (`sys::vdso::calls`).
+//! system calls that the architecture's table lists, in that order (`sys::vdso::calls`).
 
 #![allow(unsafe_code, reason = "mappings and system calls")]
 

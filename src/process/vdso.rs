@@ -135,9 +135,10 @@ impl<'a> Vdso<'a> {
 
     /// Returns the functions of the image that this crate calls, as typed pointers.
     ///
-    /// A call through such a pointer saves the load of this crate's slot and the test for its
-    /// fallback. No function is found in an image of another architecture, or where this crate
-    /// calls libc ([`ARCH`](crate::ARCH) is `None`).
+    /// A call through such a pointer saves two steps of this crate's own functions: they load the
+    /// pointer from memory, and test whether the vDSO failed, so that the kernel must answer. No
+    /// function is found in an image of another architecture, or where this crate calls libc
+    /// ([`ARCH`](crate::ARCH) is `None`).
     ///
     /// # Examples
     ///

@@ -1,8 +1,8 @@
 //! Comparison and hashing of times by their values.
 
 /// Implements comparison and hashing of a time through the number that a method returns. A derive
-/// would compare the fields, so a time whose second field is out of its range would differ from an
-/// equal time, although both print the same text.
+/// would compare the fields, so a time whose `tv_nsec` or `tv_usec` is out of its range would
+/// differ from an equal time, although both print the same text.
 macro_rules! by_value {
     ($Time:ty, $number:ident) => {
         impl PartialEq for $Time {

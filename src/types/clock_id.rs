@@ -50,7 +50,7 @@ clocks! {
     /// `BOOTTIME`, for timers that wake a suspended system. A read is a system call.
     BOOTTIME_ALARM = 9, "CLOCK_BOOTTIME_ALARM";
     /// International Atomic Time, which counts leap seconds, since Linux 3.10. It equals `REALTIME`
-    /// until NTP sets the kernel's offset.
+    /// until NTP sets the offset between the two.
     TAI = 11, "CLOCK_TAI";
 }
 

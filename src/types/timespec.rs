@@ -101,7 +101,8 @@ impl Timespec {
             return None;
         }
         let below = (nanos % NANOS_PER_SEC as i128) as u32;
-        // On 32-bit targets, only the second `%` shows the compiler that `new` cannot panic.
+        // `below` is less than a second, but on 32-bit targets only this second `%` shows it to the
+        // compiler, which then removes the panic of `new`.
         Some(Duration::new(seconds as u64, below % NANOS_PER_SEC as u32))
     }
 

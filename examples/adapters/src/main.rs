@@ -26,8 +26,8 @@ const CLOCKS: [&str; 4] = [
     "without a time",
 ];
 
-/// std's clock with the formatter of [`CoarseTime`]. The difference between the two shows which
-/// part of the gain comes from the clock.
+/// std's clock with the formatter of [`CoarseTime`]. The difference from `CoarseTime` is what the
+/// coarse clock saves, and the difference from the default is what the formatter saves.
 struct StdTime;
 
 impl FormatTime for StdTime {

@@ -92,8 +92,8 @@ static HAS_VERSIONS: AtomicBool = AtomicBool::new(false);
 /// Call it before any thread enters a sandbox that denies one of the system calls that a first call
 /// makes, or kills the process for it: `rt_sigprocmask` or, without the feature `libc`, `prctl`,
 /// `openat`, `read` or `close`. The first call finds the functions for all threads and for the life
-/// of the process. So if a sandbox hides the vDSO from it, every thread makes system calls from
-/// then on, and a later `warm_up` changes nothing.
+/// of the process. So if a sandbox hides the vDSO from the first call, every thread makes system
+/// calls from then on, and a later `warm_up` changes nothing.
 pub fn warm_up() {
     // `TIME` is filled last.
     if !TIME.is_filled() {

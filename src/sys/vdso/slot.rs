@@ -95,7 +95,7 @@ pub(crate) struct Slot<F> {
 }
 
 /// A symbol of the vDSO that can be called. Without this type, [`Slot::fill`] would be unsafe, and
-/// each of its seven calls would need the SAFETY comment that the one call of `new` has.
+/// each of its seven calls would need the SAFETY comment that the one call of [`Code::new`] has.
 #[derive(Clone, Copy)]
 pub(crate) struct Code(Choice);
 
