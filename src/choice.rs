@@ -125,7 +125,8 @@ impl FallbackReason {
 #[non_exhaustive]
 pub enum LocateError {
     /// The auxiliary vector has no `AT_SYSINFO_EHDR`, or its value is 0. Without the feature
-    /// `libc`, it is also possible that a sandbox denied the system calls that read the vector.
+    /// `libc`, it is also possible that the vector could not be read, because a sandbox denied the
+    /// system calls or, before Linux 6.4, because /proc is not mounted.
     Absent,
     /// `AT_SYSINFO_EHDR` points to unreadable memory: the vDSO was unmapped or moved.
     Unmapped,

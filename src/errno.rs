@@ -18,7 +18,7 @@ use core::num::NonZeroU16;
 /// assert_eq!(error.to_string(), "EINVAL");
 /// ```
 ///
-/// Each error that has a name has a constant:
+/// The errors that clock functions are known to return have constants:
 ///
 /// ```
 /// # use vdso_time::{Errno, clock_gettime, ClockId};

@@ -18,13 +18,13 @@
 //! of the cost of such a call is the time that the CPU takes to fetch the code and to resolve its
 //! branches. The functions of a first call are `#[inline]`, so that the compiler can put them into
 //! one codegen unit with their caller. Without these hints a first call took 1.07 times as long as
-//! rustix's, and with them it takes the same time. An earlier parser was inlined into one function
-//! with `inline(always)`, which was not faster in the same run.
+//! rustix's, and with them it takes the same time. An earlier parser that `inline(always)` put into
+//! one function was not faster, when both were measured in one run.
 //!
-//! For two reasons, the functions of a first call do not call memcmp or memchr either. A C program
-//! without libc does not have them. In a forked child, no page of libc is mapped yet, so each such
-//! call costs a page fault. With these calls, a first call in a child took 1.64 times as long as
-//! rustix's; without them, it took 1.19 times as long.
+//! The functions of a first call do not call memcmp or memchr, for two reasons. A C program without
+//! libc has neither. In a forked child, no page of libc is mapped yet, so each such call costs a
+//! page fault. With these calls, a first call in a child took 1.64 times as long as rustix's;
+//! without them, it took 1.19 times as long.
 //!
 //! The optimised code must not contain a panic (tests/codegen/no_panic.rs checks this), because a
 //! first call can come from a C program or from a signal handler, where a panic ends the process.

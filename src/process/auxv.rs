@@ -24,9 +24,8 @@ const LOOKED_UP: usize = usize::MAX - 1;
 pub(crate) struct VdsoAddress {
     pub(crate) address: usize,
     /// Whether the address comes from getauxval. Such an address is the vDSO's, unless the program
-    /// itself removed the vDSO: tools such as valgrind, which unmap the vDSO, also remove the entry
-    /// that getauxval reads. The kernel's own copy of the vector still contains the address then,
-    /// although nothing is mapped there.
+    /// itself removed the vDSO. Tools that unmap the vDSO, such as valgrind, also remove the entry
+    /// that getauxval reads, but not the one in the kernel's own copy of the vector.
     pub(crate) is_trusted: bool,
 }
 

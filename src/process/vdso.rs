@@ -38,9 +38,9 @@ impl Vdso<'static> {
     ///
     /// The function is safe because only unsafe code can remove the vDSO (`munmap`, `mremap`). Such
     /// code must remove all of the vDSO, and must do so before the first use of this crate. In a
-    /// process whose sandbox denies `rt_sigprocmask` it must not remove the vDSO at all, because
-    /// the address from getauxval(3) is then used unchecked. If it maps other memory at the same
-    /// address, that memory must not change later.
+    /// process whose sandbox denies `rt_sigprocmask`, such code must not remove the vDSO at all,
+    /// because the address from getauxval(3) is then used unchecked. If other memory is mapped
+    /// where the vDSO was, that memory must not change later.
     ///
     /// # Errors
     ///
