@@ -80,8 +80,8 @@ unsafe fn store<T>(result: Result<T, Errno>, to: *mut T) -> c_int {
 
 /// Stores the two words of a time and returns 0, or returns the error.
 ///
-/// The vDSO has just stored the words one by one. Copying both words with one load would wait for
-/// these stores, which costs a fifth of a read. Volatile writes keep the two copies separate.
+/// The vDSO has just stored the words one by one. A copy of both words with one load would wait for
+/// these stores. That wait costs a fifth of a read. Volatile writes keep the two copies separate.
 ///
 /// # Safety
 /// `to` must be null or an address to write to.

@@ -313,8 +313,8 @@ fn the_c_code_of_the_page_about_adoption_replaces_libcs_time() {
     }
     let page = fs::read_to_string(format!("{PACKAGE}/../../docs/ADOPT.md")).unwrap();
     let code = block_of_c(&page, "vdso_time_time");
-    // The page's function is changed to add an hour. So the time shows that the program, which is
-    // another file, calls this function and not libc's.
+    // The page's function is changed to add an hour. So the time shows that the program
+    // tests/adopt.c calls this function and not libc's.
     let moved = code.replace("vdso_time_time()", "vdso_time_time() + 3600");
     assert_ne!(code, moved);
     let source = installed("time.c");
@@ -485,8 +485,8 @@ fn python_zig_and_go_programs_get_the_times_of_their_languages() {
 }
 
 /// Links the static library before `-lm`, as `pkg-config --libs` and g++ do. Zig is left out,
-/// because its own compiler library defines a sqrt() beside the division of 128-bit numbers. It
-/// replaces libm's, with or without this library.
+/// because its own compiler library defines a sqrt() beside the division of 128-bit numbers. That
+/// sqrt() replaces libm's, with or without this library.
 #[test]
 fn the_static_library_does_not_replace_libm() {
     if !can_build() {
@@ -630,8 +630,8 @@ fn installed_without_libc() -> String {
     PREFIX.clone()
 }
 
-/// Tests what the header says: such a thread needs another thread that makes the first call, or a
-/// library that does not use libc.
+/// Tests what the header says about a thread without libc's thread-local storage: it needs another
+/// thread that makes the first call, or a library that does not use libc.
 #[test]
 fn a_thread_without_thread_local_storage_reads_the_clocks() {
     if !can_build() || !is_native() {
@@ -725,7 +725,7 @@ fn the_header_of_the_counter_has_every_status() {
         }
     }
     for word in words {
-        // The constants have `_` between the words.
+        // The constants have `_` between the words, and the names of the variants do not.
         let name = format!("VDSOTIMECOUNTERSTATUS{word}=").to_uppercase();
         let is_declared = |line: &str| line.replace(['_', ' '], "").starts_with(&name);
         assert!(header.lines().any(is_declared), "{name}");

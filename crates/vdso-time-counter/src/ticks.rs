@@ -105,11 +105,12 @@ impl Ticks {
     /// measurement can be converted after it. A value from before the clock's zero gives 0.
     ///
     /// A value of the current segment is converted with the error of a read. An older value is
-    /// converted with the mean rate since the counter was measured. Its error is its age times the
-    /// difference between that rate and the rate since it was taken. The difference is usually
-    /// below 0.1 ppm, which is 100 ns for a second, and up to 500 ppm if NTP changes the rate. If
-    /// adjtimex(2) changes the rate by more, a new mean begins within three segments. A value from
-    /// before the change is then wrong by up to 10 % of the time between that value and the change.
+    /// converted with the mean rate since the counter was measured. The error is the age of the
+    /// value times the difference between that mean rate and the rate since the value was taken.
+    /// The difference is usually below 0.1 ppm, so a value that is a second old is off by less than
+    /// 100 ns. If NTP changes the rate, the difference is up to 500 ppm. If adjtimex(2) changes the
+    /// rate by more, a new mean begins within three segments. A value from before the change is
+    /// then wrong by up to 10 % of the time between that value and the change.
     #[must_use]
     pub fn monotonic(self) -> Option<Instant<CounterMonotonicUnordered>> {
         let nanos = if CpuCounter::IS_READABLE {

@@ -80,8 +80,8 @@ fn is_used() -> bool {
     status == Status::Used
 }
 
-/// Changes the rate of the kernel's clock by `tick` thousandths, through the length of a timer
-/// tick, and by `ppm`.
+/// Sets the rate of the kernel's clock to the usual rate plus `tick` thousandths, which change the
+/// length of a timer tick, plus `ppm` millionths.
 fn adjust([tick, ppm]: [i16; 2]) {
     // SAFETY: every field is a number.
     let mut change: libc::timex = unsafe { std::mem::zeroed() };

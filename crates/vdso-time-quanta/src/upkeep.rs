@@ -8,7 +8,8 @@ use crate::{Clock, RECENT};
 
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// 1 ms. If the recent time is ahead by less, the CPU may have read the counter early.
+/// 1 ms. If the recent time is ahead of a read of the clock by less, the reason can be that the CPU
+/// read the counter early.
 const FUTURE: u64 = 1_000_000;
 
 /// A thread that sets the time of [`Clock::recent`] and [`crate::Instant::recent`] at a fixed

@@ -29,7 +29,8 @@ pub mod hidden {
     #[cfg(feature = "enabled")]
     pub use linkme;
 
-    /// Accepts what a site accepts, so what compiles without the feature compiles with it as well.
+    /// Accepts only what a site accepts, so that code that compiles without the feature `enabled`
+    /// also compiles with it.
     #[cfg(not(feature = "enabled"))]
     #[inline]
     pub fn bare<T: crate::Read>(_: &'static str, answer: T) -> T {

@@ -2,8 +2,8 @@
 //!
 //! A fast read takes the current segment from the latch. It fails if the next segment is due, if an
 //! update happened during the read, or if its answer is below the high-water mark. If it fails, a
-//! slow read follows. The slow read asks the vDSO if no segment covers its tick, and updates the
-//! latch if a segment is due or wanted.
+//! slow read follows. If no segment covers the slow read's tick, the vDSO answers. If a segment is
+//! due or wanted, the slow read makes it and updates the latch.
 //!
 //! # Memory ordering
 //!
@@ -29,8 +29,8 @@
 //! without other work hid the difference: there it was 0.3 ns.
 //!
 //! On aarch64 only a branch orders a read of the counter before a later store. The branch on
-//! `past < used` depends on the tick, so nothing is stored before the counter is read. This is why
-//! a read must not be made branch-free.
+//! `past < used` in [`fresh`] depends on the tick, so nothing is stored before the counter is read.
+//! This is why a read must not be made branch-free.
 //!
 //! Where the counter is not used, a read writes nothing. An answer before the *check time*, at
 //! which the kernel must be asked again, needs no high-water mark:
@@ -71,9 +71,9 @@ const MAX_LEAD: u64 = 4 * segment::LONGEST;
 /// segment.
 const SOON: u64 = 1_000_000;
 
-/// The shortest time that a read of the wall clock assumes for a turn, in nanoseconds. If the
-/// difference between the kernel's clocks does not match the offset to about a turn, the read
-/// measures the offset exactly.
+/// The shortest time that a read of the wall clock assumes for a turn (see [`wall`]), in
+/// nanoseconds. If the difference between the kernel's two clocks is not the offset, to about a
+/// turn, the read measures the offset exactly.
 const SHORTEST_TURN: u64 = 500;
 
 /// The longest time for which [`CounterClock::prepare_for_sandbox`] reads, in nanoseconds. A
@@ -390,8 +390,8 @@ impl<S: Source> CounterClock<S> {
     fn ask_kernel(&self, state: &ClockState, ticks: u64) -> Option<(u64, u64)> {
         let high_water = self.high_water.get();
         let held = state.segment.held(ticks);
-        // The kernel's clock is read after the other two times are known, so that they are ahead of
-        // it by at most `MAX_LEAD`.
+        // The kernel's clock is read after `high_water` and `held` are known, so that they are
+        // ahead of it by at most `MAX_LEAD`.
         let now = self.source.monotonic()?;
         if is_foreign(high_water, now) {
             self.high_water.replace(high_water, now);

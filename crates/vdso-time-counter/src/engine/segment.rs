@@ -9,7 +9,7 @@
 //! A segment takes 8 to 16 ms, because a sample's error of some nanoseconds is then below 1 ppm of
 //! the segment, and making segments costs less than 0.01 % of the time. Segments of twice that
 //! length would not make a read cheaper. But they would double the error after a change of the
-//! kernel's rate, which is 1.6 ms for a change of 10 %.
+//! kernel's rate. With the present length, that error is 1.6 ms for a change of 10 %.
 
 /// Nanoseconds per tick, in units of 2^-32 ns.
 pub(crate) type Rate = u64;
@@ -23,8 +23,8 @@ const SLEW_SHIFT: u32 = 2;
 const DUE_SHIFT: u32 = 8;
 
 /// When the next segment has been made, the old one still answers in its last 1/128: for reads
-/// between the sample and its end, and for CPUs whose counter is behind the writer's by at most
-/// that much.
+/// between the sample and the end of the old segment, and for CPUs whose counter is behind the
+/// writer's by at most 1/128 of a segment.
 const LAST_SHIFT: u32 = DUE_SHIFT - 1;
 
 /// A linear piece of the clock.

@@ -32,8 +32,8 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    /// Decodes the phase without a table, which would be on another page that a sparse read has to
-    /// load.
+    /// Decodes the phase without a table. A table would be on another page, and a sparse read would
+    /// have to load that page.
     fn from_code(code: u8) -> Self {
         match code {
             0 => Self::Idle,

@@ -116,9 +116,9 @@ reasons! {
     /// The counter's rate depends on the CPU's frequency (CPUID 0x80000007: not invariant). Under
     /// `kvm-clock` it can still be used after [`trust_hypervisor`](crate::trust_hypervisor).
     NotInvariant: "the counter's rate depends on the CPU's frequency",
-    /// The calling thread must not read the counter (prctl(2), `PR_SET_TSC`). If its vDSO reads the
-    /// counter, a read of this clock gets SIGSEGV, as a call of the vDSO does. The clock tries
-    /// again after a second.
+    /// The calling thread must not read the counter (prctl(2), `PR_SET_TSC`). If the vDSO reads the
+    /// counter, the thread gets SIGSEGV when it reads this clock, as it does when it calls the
+    /// vDSO. The clock tries again after a second.
     Denied: "this thread must not read the counter",
     /// The counter's rate is impossible, changes, or is not the one that the hardware states (CPUID
     /// 0x15, `CNTFRQ`), in three measurements in a row. The clock tries again after 10 s, and after
@@ -151,11 +151,11 @@ pub struct Statistics {
     /// How often the kernel's clock or the counter jumped while the counter was used: the system
     /// resumed, or its virtual machine was moved, restored or stopped.
     ///
-    /// Only a read that makes a segment finds a jump. It compares how much time has passed on each
-    /// of the two clocks since the last segment was made. If the difference is more than 16 us plus
-    /// 25 % of that time, it is a jump. If more than 32 ms have passed, 500 ppm instead of 25 % are
-    /// enough. So a slew by adjtimex(2) counts as a jump if it begins while nothing reads the
-    /// clock.
+    /// Only a read that makes a segment finds a jump. It compares how much time has passed since
+    /// the last segment was made, according to the kernel's clock and according to the counter. If
+    /// the difference is more than 16 us plus 25 % of that time, it is a jump. If more than 32 ms
+    /// have passed, 500 ppm instead of 25 % are enough. So a slew by adjtimex(2) counts as a jump
+    /// if it begins while nothing reads the clock.
     pub steps: u64,
     /// How often a read of the clock found that `CLOCK_REALTIME` was set, or that a leap second set
     /// it back.

@@ -18,8 +18,8 @@ const RECHECK: u64 = 10_000_000_000;
 const LONG: u32 = 32;
 /// The maximum number of samples in the burst between two segments.
 const SHORT: u32 = 8;
-/// A larger difference, in nanoseconds, is a step or a change of the rate. A smaller one is
-/// smoothed.
+/// The largest difference, in nanoseconds, that can be an error of the samples, and is smoothed. A
+/// larger one is a step or a change of the rate.
 const NOISE: u64 = 64;
 /// [`NOISE`] in ticks, for a counter whose ticks are long. When the limit was always 64 ns, an
 /// error of one tick looked like a change of the rate, and a step right after it seemed to confirm

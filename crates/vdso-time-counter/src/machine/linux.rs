@@ -32,7 +32,8 @@ fn is_denied() -> bool {
 /// be used now. Whether the CPUs' counters agree is not checked here, because the kernel does that:
 /// if they do not agree, it marks the TSC unstable and changes to another clock source.
 pub(super) fn detect(trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
-    // The high-water mark is a 64-bit atomic. A program for ARMv5 has none, whatever the CPU.
+    // The high-water mark is a 64-bit atomic. A program that is built for ARMv5 has no such
+    // atomics, on whatever CPU it runs.
     #[allow(clippy::const_is_empty, reason = "it is empty on other architectures")]
     let has_source = !CpuCounter::CLOCK_SOURCES.is_empty();
     let is_readable = cfg!(target_has_atomic = "64") && has_source;

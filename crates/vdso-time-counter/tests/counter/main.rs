@@ -94,7 +94,8 @@ fn kernel(id: i32) -> i64 {
     oracle::clock_gettime(id).unwrap().as_nanos() as i64
 }
 
-/// The allowed error of the offset between the two clocks, and of the reads here.
+/// The allowed error in nanoseconds, beside the error bound: for the offset between the wall clock
+/// and the monotonic clock, and for the reads in [`assert_near`].
 const OFFSET: i64 = 100;
 
 /// Fails unless each of the clock's reads lies between the kernel's two, within the error bound.

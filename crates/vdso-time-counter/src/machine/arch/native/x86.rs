@@ -39,11 +39,12 @@ impl Counter for CpuCounter {
     /// Linux sets `MSR_F10H_DECFG` (since 4.15).
     ///
     /// If the counter is not used, the vDSO answers, and its function has a fence as well. So an
-    /// ordered read takes 1.33 times as long as the vDSO's function. I tried to look at one bit of
-    /// the latch's sequence number before this fence, which made it 1.07 times. But then the fence
-    /// also waits for that load: an isolated read from the counter took 1.15 times as long as the
-    /// linear function of `ratios`, instead of 1.09 times. Reads from the counter are the usual
-    /// case, and a program without a counter can use vdso-time's own clocks, so I left the bit out.
+    /// ordered read then takes 1.33 times as long as the vDSO's function. I tried a test of one bit
+    /// of the latch's sequence number before this fence: then it took only 1.07 times as long. But
+    /// the fence also waited for the load of that bit: an isolated read from the counter took 1.15
+    /// times as long as the `linear function` of the benchmark `ratios` (docs/BENCHMARKS.md),
+    /// instead of 1.09 times. Reads from the counter are the usual case, and a program without a
+    /// counter can use vdso-time's own clocks, so I left the test out.
     #[inline]
     fn ordered<T>(read: impl FnOnce(fn() -> u64) -> T) -> T {
         #[cfg(not(target_feature = "sse2"))]
