@@ -12,7 +12,8 @@
  * As libc's function does, this one waits for all earlier instructions before it reads the counter,
  * which is most of what a read costs. With -DUNORDERED it does not wait. Then the times of one
  * thread are still in order, but a time can be earlier than one that another thread read before.
- * examples/preload.sh measures what both gain in PostgreSQL and Redis.
+ * examples/preload.sh measures what the library gains in PostgreSQL and Redis, with and without
+ * -DUNORDERED.
  *
  * Nothing here may call libc's clock functions, because such a call would come back to these
  * functions, and never end.
@@ -72,8 +73,8 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
 }
 
 /*
- * The types are not those of sys/time.h, which declares that no argument is NULL, so that the
- * compiler would drop the checks. Like libc's function, this one writes a time zone of 0.
+ * This file does not include sys/time.h, whose prototype says that `time` is not NULL: with it the
+ * compiler would drop the check of `time`. Like libc's function, this one writes a time zone of 0.
  */
 int gettimeofday(struct timeval *time, int zone[2]) {
   int64_t now = vdso_time_counter_realtime();

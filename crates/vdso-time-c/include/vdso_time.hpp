@@ -48,9 +48,9 @@ struct system_clock : basic_clock<std::chrono::system_clock, false> {
 };
 
 /*
- * CLOCK_MONOTONIC at the last timer tick, usually at most 10 ms ago. It is behind steady_clock, so
- * its time points cannot be mixed with those of another clock. to_steady() converts a time point,
- * for wait_until().
+ * CLOCK_MONOTONIC at the last timer tick, which was usually at most 10 ms ago. This clock is behind
+ * steady_clock, so its time points cannot be mixed with those of another clock. to_steady()
+ * converts a time point, for wait_until().
  */
 struct coarse_clock : basic_clock<coarse_clock, true> {
     static time_point now() noexcept { return read(CLOCK_MONOTONIC_COARSE); }

@@ -1,9 +1,9 @@
 /*
  * The other two headers include this one if clang compiles with -fsanitize=memory.
  *
- * MemorySanitizer treats memory that an uninstrumented library has stored as uninitialised. These
- * functions call the library's functions, and mark the bytes that were stored as initialised. MIT
- * or Apache-2.0.
+ * The library is not instrumented, so MemorySanitizer takes the bytes that it stores for
+ * uninitialised. The functions below call the library's functions, and then mark these bytes as
+ * initialised. MIT or Apache-2.0.
  */
 
 #include <sanitizer/msan_interface.h>

@@ -2,8 +2,8 @@
 //!
 //! A fast read takes the current segment from the latch. It fails if the next segment is due, if an
 //! update happened during the read, or if its answer is below the high-water mark. If it fails, a
-//! slow read follows. If no segment covers the slow read's tick, the vDSO answers. If a segment is
-//! due or wanted, the slow read makes it and updates the latch.
+//! slow read follows. If no segment covers its tick, the slow read gets the time from the vDSO. If
+//! a segment is due or wanted, the slow read makes it and updates the latch.
 //!
 //! # Memory ordering
 //!

@@ -1,6 +1,6 @@
 //! [`HighWater`]: the latest time that the vDSO returned instead of the counter.
 //!
-//! A segment that begins after that answer could give an earlier time. So a caller that answers
+//! A segment that is made after that answer can begin at an earlier time. So a caller that answers
 //! from the vDSO raises the mark first, and a caller that answers from a segment compares its time
 //! with the mark.
 //!
