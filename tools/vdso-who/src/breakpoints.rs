@@ -35,8 +35,8 @@ pub(crate) fn addresses(pid: u32) -> Result<Vec<u64>> {
             "the vDSO of the process has no functions that read a clock",
         ));
     }
-    // A 32-bit vDSO has more than four functions that read clocks. Programs seldom read a
-    // resolution, so the functions for resolutions come last, and are left out first.
+    // A 32-bit vDSO has more than four functions that read clocks. Programs seldom read the
+    // resolution of a clock, so the functions that return it come last, and are left out first.
     functions.sort_by_key(|(name, _)| name.contains("clock_getres"));
     functions.truncate(BREAKPOINTS);
     Ok(functions.into_iter().map(|(_, address)| address).collect())
@@ -49,7 +49,8 @@ fn omit(what: &str) -> Error {
 
 /// The number of rounds in the test of this host, and of clock reads in each round. A child of this
 /// program makes these reads before the command gets breakpoints. If a breakpoint of the command
-/// raises a signal later, the guard swallows it.
+/// raises a signal later, the thread that traces the command ([`Guard`](crate::guard::Guard))
+/// swallows the signal.
 const ROUNDS: u64 = 10;
 const READS: u64 = 1000;
 

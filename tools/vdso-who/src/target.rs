@@ -84,9 +84,9 @@ impl Target {
     }
 
     /// Lets a started command execute its program. If that succeeds, the kernel closes the
-    /// command's end of the gate. The command is guarded only if its reads are counted, because a
-    /// traced program gets no privileges from its setuid bit. A guarded command stops before the
-    /// program's first instruction: see [`Self::executed`].
+    /// command's end of the gate. The command is guarded (see [`Guard`]) only if its reads are
+    /// counted, because a traced program gets no privileges from its setuid bit. A guarded command
+    /// stops before the program's first instruction: see [`Self::executed`].
     pub(crate) fn go(&mut self, is_guarded: bool) -> Result<()> {
         let id = self.id();
         let Some(gate) = &mut self.gate else {

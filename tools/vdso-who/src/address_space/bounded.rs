@@ -1,8 +1,8 @@
 //! A reader of debug information that fails if reading takes too much memory or time.
 //!
-//! A small file can describe any number of ranges, lines and names, and addr2line keeps them all.
-//! But addr2line allocates only after a read, so this reader counts reads and checks the memory
-//! between them.
+//! A small file can describe any number of ranges, lines and names, and addr2line keeps them all in
+//! memory. It allocates only after it has read something, so it is enough that this reader counts
+//! the bytes that are read, and checks the memory in use meanwhile.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -77,8 +77,8 @@ pub(super) struct Bounded {
 }
 
 impl Bounded {
-    /// Creates a reader of a section. Raises the number of bytes that may be read by 16 times the
-    /// size of the section, because each byte may be read a few times.
+    /// Creates a reader of a section. Adds 16 times the size of the section to the number of bytes
+    /// that may still be read, because each byte may be read a few times.
     pub(super) fn new(bytes: Bytes, limits: Rc<Limits>) -> Self {
         let left = limits.left.get() + 16 * bytes.len() as u64;
         limits.left.set(left.min(1 << 32));

@@ -121,9 +121,9 @@ impl BuildId {
     }
 }
 
-/// Returns the content of the note of type 3 (`NT_GNU_BUILD_ID`). It does not use the search of
-/// `object`, which looks through all note sections: a malformed file can contain many sections that
-/// all name the same long list of notes.
+/// Returns the content of the note of type 3 (`NT_GNU_BUILD_ID`). This function does not use the
+/// search of `object`, which looks through all note sections: a malformed file can contain many
+/// sections that all name the same long list of notes.
 ///
 /// The note consists of three words, the name and the id:
 ///

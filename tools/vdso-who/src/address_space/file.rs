@@ -72,7 +72,7 @@ impl Version {
         SystemTime::UNIX_EPOCH + since_1970 > time
     }
 
-    /// Returns whether the content is the same. A package manager removes the file of a running
+    /// Returns whether the content is the same. A package manager can remove the file of a running
     /// program. That changes the number of its links, and therefore `changed`, but not its content.
     pub(super) fn is_same(self, other: Self) -> bool {
         let has_other_links = self.links != other.links;

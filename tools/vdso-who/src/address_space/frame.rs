@@ -66,9 +66,9 @@ impl Caller {
     }
 }
 
-/// Returns whether a chain needs no further frames. That is the case if it has reached `main`. It
-/// is also the case if it has `depth` frames, counted from the program's first function, and one
-/// beyond that function has a name.
+/// Returns whether a chain needs no further frames. That is the case if it has reached `main`, or
+/// if both of these hold: it has `depth` frames, counted from the program's first function, and a
+/// frame after that function has a name.
 pub(super) fn are_enough(frames: &[(Role, Arc<Frame>)], depth: usize) -> bool {
     if let Some((_, last)) = frames.last() {
         if last.function == "main" || last.function == "main.main" {

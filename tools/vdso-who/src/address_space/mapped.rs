@@ -19,8 +19,8 @@ use crate::proc;
 use crate::progress::Progress;
 use crate::unwind::{Code, Function};
 
-/// The maximum number of files that are kept open, or an eighth of the limit on open files if that
-/// is less. Each of them can have a debug file, which is open as well.
+/// The maximum number of files that are kept open, unless an eighth of the limit on open files is
+/// less. Each of these files can have a debug file, which is open as well.
 const MOST_FILES: usize = 256;
 
 /// The file that contains the memory of the programs in a gVisor sandbox.
@@ -32,7 +32,7 @@ const MOST_OF_VDSO: u64 = 1 << 20;
 /// A mapped file, or the vDSO. The file is opened before it is needed, because /proc does not show
 /// the paths of a process that has ended.
 struct OpenFile {
-    /// None if it cannot be opened.
+    /// None if the file cannot be opened, or was overwritten after the process had mapped it.
     image: Option<Image>,
     /// Parsed when it is first needed, for a frame of a clock read. None if it is not an ELF file.
     module: OnceCell<Option<Rc<Module>>>,
@@ -159,9 +159,9 @@ impl Mapped {
     /// Adds a mapping, which replaces the mappings that it overlaps. Returns whether what was found
     /// out about its addresses is out of date.
     ///
-    /// That is never the case for just-in-time compiled code, because nothing is kept about its
-    /// addresses: a compiler can change its mappings every millisecond, so whatever was kept would
-    /// have to be found again as often.
+    /// Nothing is ever out of date about code without a file: its names are not kept, and it is
+    /// always unwound with the frame pointer. A just-in-time compiler can change its mappings every
+    /// millisecond, so kept names would have to be found again as often.
     pub(super) fn add(&mut self, new: Mapping) -> bool {
         if new.has_file() {
             self.opened.borrow_mut().remove(&new.file);

@@ -46,7 +46,8 @@ pub(crate) struct AddressSpace {
     /// The names of code without a file.
     jit: PerfMap,
     read: Instant,
-    /// None if a mapping was added after the last check.
+    /// Whether the process is in a gVisor sandbox. None if a mapping was added after the last
+    /// check.
     is_sandboxed: Option<bool>,
     /// Whether the mappings of the process could not be read, for example because it has ended.
     pub(crate) is_hidden: bool,
@@ -174,8 +175,9 @@ impl AddressSpace {
     }
 
     /// Returns the program's function that reads the clock, and its callers: at most `depth`
-    /// functions in all. `wrappers.txt` lists the functions that are skipped. If a perf map names a
-    /// script's function, that function replaces the interpreter's functions that run it.
+    /// functions in all. The functions of libc, and those that `wrappers.txt` lists, are skipped.
+    /// If a perf map names a script's function, that function replaces the interpreter's functions
+    /// that run it.
     pub(crate) fn caller(&mut self, chain: &[u64], depth: usize) -> Caller {
         let mut clock = None;
         let mut frames = Vec::new();

@@ -11,12 +11,12 @@
 //!    `mov $NUMBER, %eax`, then `syscall` or `int $0x80`. libc, Go and the vDSO contain such code.
 //!    i386 programs enter the kernel in the vDSO's `__kernel_vsyscall`, so there the code of its
 //!    caller decides. The return address to that code is on the stack, above three saved registers.
-//!    The call is a clock read if that address is in the vDSO, or if the code before it contains
-//!    the number of such a call.
+//!    The call is a clock read if that address is in the vDSO, or if the code before that address
+//!    contains the number of a system call that reads a clock.
 //! 3. The earlier calls of the same code: [`sites`].
 //!
-//! If none of them tells the call, it is unknown. It might still have been a clock read, so such a
-//! sample does not count as "no".
+//! If none of these sources tells the call, it might still be a clock read. The sample is then
+//! neither [`Activity::Reading`] nor [`Activity::Other`], but [`Activity::Unknown`].
 
 mod clock;
 mod kernel;
@@ -31,7 +31,8 @@ use sites::Sites;
 /// Parts of the names of the vDSO functions that read no clock.
 const OTHERS: [&str; 5] = ["getcpu", "getrandom", "sigreturn", "sgx", "vsyscall"];
 
-/// How many bytes of code before the program counter are searched for the number.
+/// How many bytes of code before the program counter are searched for the number of the system
+/// call.
 const CODE: usize = 32;
 
 /// The name of a clock read through a system call.
@@ -253,8 +254,8 @@ pub(crate) fn reads_clock(name: &str) -> bool {
     !OTHERS.iter().any(|other| name.contains(other))
 }
 
-/// Returns whether a function that reads a clock called `__kernel_vsyscall`. The return address is
-/// above the three registers that `__kernel_vsyscall` has saved.
+/// Returns whether the caller of `__kernel_vsyscall` is a function that reads a clock. The return
+/// address is above the three registers that `__kernel_vsyscall` has saved.
 fn is_called_by_clock(space: &mut AddressSpace, sample: &Sample) -> bool {
     let caller = match sample.stack.get(12..) {
         Some([a, b, c, d, ..]) => u64::from(u32::from_ne_bytes([*a, *b, *c, *d])),

@@ -51,8 +51,9 @@ const MOST: usize = 1 << 13;
 pub(super) struct Sites {
     /// The calls by process and program counter.
     code: HashMap<(u32, u64), Seen>,
-    /// The calls by process and call chain, only for code that has read a clock. Unwinding reads
-    /// the files of a program, and a program that reads no clock should not cost that.
+    /// The calls by process and call chain, only for code that has read a clock. A chain is found
+    /// by unwinding, which reads the files of the program. That is avoided for programs that read
+    /// no clock.
     chains: HashMap<u64, Seen>,
 }
 

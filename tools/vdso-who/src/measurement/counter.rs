@@ -14,7 +14,7 @@ use crate::screen::Observer;
 use crate::tally::{self, Findings, Message};
 
 /// How many records may wait to be counted. If more wait, the next ones stay in the kernel's
-/// buffers. Each record takes 8 KiB, because it contains a copy of the stack.
+/// buffers. The record of a sample takes 8 KiB, because it contains a copy of the stack.
 const MOST_WAITING: usize = 1 << 10;
 
 /// A thread that counts the records and looks up their names, which can take long. The thread that
@@ -45,13 +45,13 @@ impl<'a: 'scope, 'scope> Counter<'a, 'scope> {
 
     pub(super) fn send(&self, event: Event) {
         self.progress.waiting.fetch_add(1, Relaxed);
-        // It fails only if the other thread has panicked.
+        // Sending fails only if the other thread has panicked.
         let _ = self.queue.send(Message::Event(event));
     }
 
     /// Makes the other thread call a function with the findings since the last such call.
     pub(super) fn take(&self, to: impl FnOnce(Findings) + Send + 'a) {
-        // It fails only if the other thread has panicked.
+        // Sending fails only if the other thread has panicked.
         let _ = self.queue.send(Message::Take(Box::new(to)));
     }
 

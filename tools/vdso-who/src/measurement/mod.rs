@@ -23,8 +23,9 @@ use crate::{breakpoints, console, perf, proc};
 use counter::Counter;
 use watch::Watch;
 
-/// The limit on the address space of this program. It is four times the limit that readers of names
-/// check, because they check only private memory.
+/// The limit on the address space of this program. It is four times the limit on private memory
+/// that is checked when names are read ([`has_room`](crate::address_space::has_room)), because the
+/// address space contains more than private memory.
 const MOST_MEMORY: u64 = 8 << 30;
 
 /// The number of files that must remain available besides the events: /proc, debug files, and the

@@ -156,7 +156,7 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
     /// Opens the events, and sends the names and the mappings of the processes that run.
     fn begin(&mut self) -> Result<()> {
         self.followed.add_family();
-        // A guarded command gets its breakpoints only when it has executed its program.
+        // With --exact, a command gets its breakpoints only when it has executed its program.
         if !self.arguments.exact {
             self.open()?;
         }

@@ -57,7 +57,8 @@ struct Ring {
 pub(crate) struct Events {
     /// One for each CPU.
     rings: Vec<Ring>,
-    /// Events of other threads and breakpoints, which write to the same rings.
+    /// The events of further threads, and the breakpoints. All of these write to the buffers of
+    /// `rings`.
     others: Vec<Counter>,
     /// Whether there is one event for each CPU, which also takes samples in the kernel.
     pub(crate) system_wide: bool,

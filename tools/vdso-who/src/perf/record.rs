@@ -12,8 +12,8 @@ const EXEC: u16 = 1 << 13;
 /// `PERF_RECORD_MISC_CPUMODE_MASK` and `PERF_RECORD_MISC_KERNEL`.
 const MODE: u16 = 7;
 const KERNEL: u16 = 1;
-/// `PERF_CONTEXT_MAX`: larger entries of a call chain are marks. One of them is
-/// `PERF_CONTEXT_KERNEL`, after which the kernel's addresses follow.
+/// `PERF_CONTEXT_MAX`: the entries of a call chain that are at least this large are marks, not
+/// addresses. One of them is `PERF_CONTEXT_KERNEL`, after which the kernel's addresses follow.
 const MARKS: u64 = (-4095_i64) as u64;
 const KERNEL_MARK: u64 = (-128_i64) as u64;
 
@@ -30,7 +30,7 @@ pub(crate) enum Event {
     ThreadNamed(u32, u32, String),
     /// A process has a new name. The flag tells whether it got that by executing a program.
     Named(u32, String, bool),
-    /// So many records were lost.
+    /// This many records were lost.
     Lost(u64),
 }
 
@@ -57,7 +57,8 @@ pub(crate) struct Sample {
     /// A copy of the user stack, from the stack pointer on.
     pub(crate) stack: Vec<u8>,
     /// The return addresses that the kernel found by following frame pointers. Go calls the vDSO on
-    /// another stack, so the copy of the stack ends before Go's callers.
+    /// another stack, so the copy of the stack does not contain Go's callers, and only these
+    /// addresses tell them.
     pub(crate) callchain: Vec<u64>,
     /// The program counter and the return addresses in the kernel, if the thread is in the kernel
     /// and this program has the privileges to see them.

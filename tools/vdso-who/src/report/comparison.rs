@@ -288,7 +288,7 @@ impl Comparison {
     }
 }
 
-/// The processes of one name in the two reports. None in a report that does not contain any.
+/// The processes of one name in the two reports. None for a report that contains no such process.
 struct Both<'a> {
     before: Option<&'a Merged>,
     now: Option<&'a Merged>,

@@ -23,8 +23,8 @@ const SP: u32 = 31;
 /// The frame record: the caller's frame pointer, and above it the return address.
 const RECORD: i64 = 16;
 
-/// Returns how the caller is found after a function's first instructions. Returns `None` if these
-/// have not saved a frame record.
+/// Returns how the caller is found once these first instructions of a function have run. Returns
+/// `None` if they do not save a frame record.
 pub(super) fn frame(prologue: &[u8]) -> Option<Table> {
     let mut size = 0;
     let mut record = None;
