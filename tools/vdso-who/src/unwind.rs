@@ -138,9 +138,9 @@ struct Walk<'a, C> {
     rules: &'a mut HashMap<u64, Rule>,
 }
 
-/// Those of these functions that return registers return the caller's. They return `None` if they
-/// do not find the caller, for example because the copy of the stack ends before it. If there is no
-/// caller, they return a program counter of 0.
+/// The functions of this block that return registers return those of the caller. They return `None`
+/// if they do not find the caller, for example because the copy of the stack ends before it. If
+/// there is no caller, they return a program counter of 0.
 impl<C: Code> Walk<'_, C> {
     /// Reads a word of the stack.
     fn read(&self, address: u64) -> Option<u64> {

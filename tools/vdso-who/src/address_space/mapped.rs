@@ -159,9 +159,9 @@ impl Mapped {
     /// Adds a mapping, which replaces the mappings that it overlaps. Returns whether what was found
     /// out about its addresses is out of date.
     ///
-    /// Nothing is ever out of date about code without a file: its names are not kept, and it is
-    /// always unwound with the frame pointer. A just-in-time compiler can change its mappings every
-    /// millisecond, so kept names would have to be found again as often.
+    /// What was found out about code without a file is never out of date: its names are not kept,
+    /// and it is always unwound with the frame pointer. A just-in-time compiler can change its
+    /// mappings every millisecond, so kept names would have to be found again as often.
     pub(super) fn add(&mut self, new: Mapping) -> bool {
         if new.has_file() {
             self.opened.borrow_mut().remove(&new.file);

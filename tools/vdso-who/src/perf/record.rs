@@ -57,8 +57,8 @@ pub(crate) struct Sample {
     /// A copy of the user stack, from the stack pointer on.
     pub(crate) stack: Vec<u8>,
     /// The return addresses that the kernel found by following frame pointers. Go calls the vDSO on
-    /// another stack, so the copy of the stack does not contain Go's callers, and only these
-    /// addresses tell them.
+    /// another stack, so the copy of the stack does not contain Go's callers. They are taken from
+    /// here.
     pub(crate) callchain: Vec<u64>,
     /// The program counter and the return addresses in the kernel, if the thread is in the kernel
     /// and this program has the privileges to see them.

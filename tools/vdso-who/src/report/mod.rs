@@ -114,7 +114,7 @@ pub(crate) struct Report {
     #[serde(skip)]
     keeps_all: bool,
     /// Whether processes with the same name share a row if there are many of them, because a server
-    /// can start a worker for each query. This is the case without --group-by.
+    /// can start a worker for each query. True without --group-by.
     #[serde(skip)]
     merges: bool,
     /// Whether processes other than `pid` had samples.
