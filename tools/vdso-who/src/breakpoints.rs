@@ -90,8 +90,8 @@ fn hit(mut end: UnixStream) -> ! {
         for _ in 1..ROUNDS {
             read_clock();
         }
-        // Waits until the parent closes the other end, which it does after it has read how often
-        // the breakpoints were hit.
+        // Waits until the parent closes the other end. Before it does, it reads how often the
+        // breakpoints were hit.
         if end.write_all(&nanos.to_ne_bytes()).is_ok() {
             let _ = end.read_exact(&mut byte);
         }

@@ -94,10 +94,10 @@ fn numbers(directory: &str) -> io::Result<Vec<u32>> {
 
 /// Returns a thread that still has the process's memory.
 ///
-/// A main thread that has ended keeps its id, but it has no memory any more. If root reads the
-/// auxiliary vector of such a thread, the vector is empty or, with a newer kernel, the read fails
-/// with ESRCH. For other users it fails with EACCES, because the files of a thread without memory
-/// belong to root.
+/// A main thread that has ended keeps its id, but it has no memory any more. Its auxiliary vector
+/// in /proc shows that. If root reads it, the vector is empty or, with a newer kernel, the read
+/// fails with ESRCH. If another user reads it, the read fails with EACCES, because the files of a
+/// thread without memory belong to root.
 pub(crate) fn living_thread(pid: u32) -> io::Result<u32> {
     if has_memory(pid)? {
         return Ok(pid);

@@ -83,8 +83,9 @@ pub(crate) enum Message<'a> {
     Take(Box<dyn FnOnce(Findings) + Send + 'a>),
 }
 
-/// The limit on private memory. Above it, what is known about processes and files is discarded.
-/// Without this limit, `top` grew to 147 MB in an hour on a host that was compiling.
+/// The limit on the private memory that is in use. Above it, what is known about processes and
+/// files is discarded. Without this limit, `top` grew to 147 MB in an hour on a host that was
+/// compiling.
 const MOST_MEMORY: u64 = 48 << 20;
 /// How often the memory is checked.
 const LOOK: Duration = Duration::from_secs(2);

@@ -2,7 +2,7 @@
 //!
 //! A small file can describe any number of ranges, lines and names, and addr2line keeps them all in
 //! memory. It allocates only after it has read something, so it is enough that this reader counts
-//! the bytes that are read, and checks the memory in use meanwhile.
+//! the bytes that are read, and checks the memory of this process meanwhile.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -16,13 +16,13 @@ use crate::proc;
 
 pub(super) type Bytes = EndianReader<NativeEndian, Rc<[u8]>>;
 
-/// How many bytes are read between two checks of the memory in use.
+/// How many bytes are read between two checks of this process's memory.
 const INTERVAL: u64 = 1 << 18;
 
 /// The limit on the memory of this process. Above it, nothing more is read.
 const MOST_MEMORY: u64 = 2 << 30;
 
-/// Returns the private memory of this process in bytes.
+/// Returns the private memory of this process in bytes, whether it is in use or not.
 pub(super) fn memory() -> u64 {
     status("VmData").unwrap_or(u64::MAX)
 }

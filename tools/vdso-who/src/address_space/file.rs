@@ -161,7 +161,7 @@ impl Image {
     }
 }
 
-/// How many bytes are read without a check of the memory in use.
+/// How many bytes are read without a check of this process's memory.
 const SMALL: u64 = 1 << 20;
 
 /// The ranges of an image that were read. Unlike `object::ReadCache`, this cache stops at a limit

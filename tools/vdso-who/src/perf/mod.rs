@@ -172,8 +172,8 @@ impl Events {
         Ok(opened)
     }
 
-    /// Opens events on CPUs that came online since the last check, or came back. Returns for how
-    /// long these CPUs may have run without an event.
+    /// Opens events on CPUs that came online since the last check, or that went offline and came
+    /// back. Returns for how long these CPUs may have run without an event.
     ///
     /// The kernel ends the events of a CPU that goes offline, as all CPUs but the first one do
     /// during a suspend, and does not report that. But it can be noticed, because the time for
