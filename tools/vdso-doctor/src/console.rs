@@ -33,9 +33,9 @@ extern "C" fn look() {
 /// Returns an error if standard output was not open for writing when the program started.
 ///
 /// A check in `main` would be too late. Before `main`, std opens /dev/null in place of a closed
-/// descriptor, and writing to that succeeds. So [`look`] is a constructor, which the C library
-/// calls before std does that. A write would not report the error either if the descriptor is open
-/// for reading only, because std treats EBADF as success.
+/// descriptor, and every write to /dev/null succeeds. So [`look`] is a constructor, which the C
+/// library calls before std opens /dev/null. If the descriptor is open for reading only, a write
+/// would not report an error either, because std treats EBADF as success.
 pub(crate) fn require_output() -> io::Result<()> {
     let is_open = WAS_OPEN.load(Ordering::Relaxed);
     let why = "cannot write the report: standard output is not open for writing";

@@ -14,8 +14,9 @@
 //! ```
 //!
 //! The wait is limited, because a thread of real-time priority may hold a CPU as long as it likes.
-//! Before Linux 6.12, and with `kernel.sched_rt_runtime_us` at -1, no other thread ever runs there.
-//! A thread that waits for such a CPU runs again once another thread has moved it away.
+//! On a kernel before Linux 6.12 whose `kernel.sched_rt_runtime_us` is -1, no other thread ever
+//! runs on such a CPU. A thread that waits for such a CPU runs again once another thread has moved
+//! it away.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -84,7 +85,8 @@ pub(crate) fn count(
     if count.calls == 0 {
         caller.call_all(&mut count.entered, &allowed, patience)?;
         count.calls = on_each_cpu;
-        // A thread that may use only one CPU need not be moved, so that CPU was tested.
+        // The thread could not be moved. If it may use only one CPU, that CPU was tested
+        // nevertheless.
         if let [only] = *allowed {
             count.cpus.push(only);
         }

@@ -158,8 +158,8 @@ const CALLS_OF_A_DIAGNOSIS: u32 = 1000;
 /// It starts a thread, which makes 32 calls of each read on each CPU, one CPU after the other. So
 /// the more CPUs there are, the longer it takes, and on busy CPUs it waits for its turn. It gives
 /// up after 5 to 10 s if a thread with real-time priority occupies a CPU. In the first five seconds
-/// of a gVisor sandbox it takes 1.5 s, because gVisor's kernel is still measuring the CPU's
-/// counter. It can take as long in the first five seconds after a Linux kernel has started. The
+/// of a gVisor sandbox it waits for 1.5 s, because gVisor's kernel may still be measuring the CPU's
+/// counter. In the first five seconds after a Linux kernel has started, it can wait as long. The
 /// [crate's page](crate#in-a-server) describes what it does to the process.
 ///
 /// # Errors

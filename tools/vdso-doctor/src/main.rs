@@ -41,7 +41,8 @@ fn show(text: &str) -> Result<u8, Box<dyn Error>> {
 }
 
 fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
-    // This comes before the calls, because they take some time.
+    // If standard output is not open for writing, the program ends here, before it makes the calls,
+    // which take some time.
     require_output()?;
     if let Some(page) = arguments.get_one::<String>("generate") {
         return show(pages::text(page));

@@ -77,7 +77,8 @@ impl Reader {
 /// The clock sources of the architectures for which vdso-time has a table.
 pub(crate) const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
     ("tsc", Reader::Vdso, "the CPU's time-stamp counter"),
-    // Not `Vdso`, because it should never be recommended: the kernel drops it when it has `tsc`.
+    // Not `Vdso`, because the doctor must never recommend `tsc-early`: the kernel drops this source
+    // when it has measured `tsc`.
     (
         "tsc-early",
         Reader::VdsoIfStable,
@@ -175,7 +176,8 @@ impl Platform {
             Ok(name) => name.release().to_string_lossy().into_owned(),
             Err(_) => String::new(),
         };
-        // QEMU relocates its vDSO, so the two addresses are equal under QEMU.
+        // QEMU relocates its vDSO, so under QEMU the image is linked for the address that it is
+        // mapped at.
         let addresses = match Vdso::locate() {
             Ok(vdso) => Some(Addresses {
                 linked_for: vdso.image().load_address(),
@@ -332,7 +334,8 @@ pub(crate) fn supervisor(
 }
 
 /// Returns whether a vDSO that is linked for this address belongs to gVisor, WSL 1 or UML. The
-/// kernels of x86_64 before Linux 3.18 can have the same address.
+/// vDSOs of x86_64 kernels before Linux 3.18 can be linked for the same address, so such a release
+/// counts as no guest kernel.
 fn is_guest_kernels(linked_for: u64, release: &str) -> bool {
     let mut numbers = release.split('.');
     let mut next = || -> u32 {

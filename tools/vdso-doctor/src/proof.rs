@@ -163,9 +163,9 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Checks where each call is answered. Each is made once. Only for a call that the vDSO answers
-    /// is there something to prove: it is then made `on_each_cpu` times on each CPU, and the system
-    /// calls are counted.
+    /// Checks where each call is answered. First, each call is made once. Only a call that the vDSO
+    /// answers needs a proof: such a call is then made `on_each_cpu` times on each CPU, and its
+    /// system calls are counted.
     pub(crate) fn of(calls: &[Call], on_each_cpu: u32, is_timed: bool) -> Self {
         let routes = routes();
         let vdso = Vdso::locate();
@@ -235,9 +235,10 @@ impl Check {
 
     /// Measures the costs, for the report.
     ///
-    /// Where nothing could be proved, the doctor once concluded from the costs that a read likely
-    /// stays in user space. But the exit status was still the one for an unknown location, and the
-    /// report shows the costs anyway, so the doctor no longer concludes anything from them.
+    /// In an earlier version, if nothing could be proved, the doctor concluded from the costs that
+    /// a read likely stays in user space. But the exit status was still the one for an unknown
+    /// location, and the report shows the costs anyway. So now the doctor concludes nothing from
+    /// the costs.
     fn time(&mut self, routes: &Routes) {
         let rounded = |value: f64| (value * 1e2).round() / 1e2;
         for measurement in &mut self.measurements {

@@ -59,9 +59,9 @@ fn block_signals() {
     let _ = signals.thread_block();
 }
 
-/// Installs a filter that denies the clock calls of this thread. On another architecture the
-/// numbers mean other calls. But the filter does not check the architecture of a call, because this
-/// thread makes no calls of another architecture.
+/// Installs a filter that denies the clock calls of this thread. The filter compares only the
+/// number of a call. It does not check the architecture, which decides what the number means,
+/// because this thread makes no calls of another architecture.
 fn install() -> Result<(), Errno> {
     let statement = |code: u32, k: u32| libc::sock_filter {
         code: code as u16,

@@ -11,7 +11,7 @@ use crate::platform::{
 use crate::proof::{Evidence, Measurement};
 use crate::verdict::Facts;
 
-/// The parameters that exclude the CPU's counter, or kvm-clock, which is the same counter
+/// The parameters that exclude the CPU's counter, or kvm-clock, which is that counter with a scale
 /// (arch/x86/kernel/tsc.c, kvmclock.c and cpu/hypervisor.c).
 const EXCLUSIONS: [&str; 4] = ["notsc", "tsc=unstable", "no-kvmclock", "nopv"];
 
@@ -156,7 +156,7 @@ impl<'a> Facts<'a> {
         if !exclusions.is_empty() {
             let why = exclusions.join(" and ");
             // A parameter that chooses a clock source has an effect only where the counter can be
-            // chosen, so it is named after those that exclude the counter.
+            // chosen, so the sentence lists it after the parameters that exclude the counter.
             let all = [exclusions, choices].concat().join(" and ");
             return format!(
                 "it was booted with {why} and uses {source} ({what}). Remove {all} from the kernel's \

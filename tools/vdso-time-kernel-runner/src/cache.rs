@@ -25,8 +25,8 @@ fn absolute(variable: &str) -> Option<PathBuf> {
 }
 
 /// Makes sure that the directory `path` exists. If it does not, `build` fills a draft, which is
-/// then renamed: an interrupted build leaves no incomplete directory. Other processes wait for the
-/// build.
+/// then renamed to `path`. So an interrupted build leaves no incomplete directory at `path`. Other
+/// processes wait for the build.
 pub fn build_once(path: &Path, build: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if path.is_dir() {
         return Ok(());

@@ -125,7 +125,8 @@ impl Archive {
         let configuration = configuration(&sh, &directory, downloads, &native, &architectures)?;
         fs::write(directory.join("apt.conf"), configuration)?;
 
-        // A mirror on this machine does not change while we wait.
+        // A mirror on this machine does not change while we wait, so a failed attempt is not
+        // repeated.
         let pauses = if mirror.contains("file:") {
             &[]
         } else {
@@ -383,9 +384,9 @@ fn configuration(
     let is_inherited = |line: &&str| INHERITED.iter().any(|prefix| line.starts_with(prefix));
     let inherited: Vec<&str> = dump.lines().filter(is_inherited).collect();
     let inherited = inherited.join("\n");
-    // Passwords for mirrors and trusted keys stay where they are. The machine's hooks, pins and
-    // other sources do not apply. apt's user `_apt` cannot always read our directory, so apt keeps
-    // root's privileges.
+    // The trusted keys, and the passwords for mirrors, stay where they are. The machine's hooks,
+    // pins and other sources do not apply. apt's user `_apt` cannot always read our directory, so
+    // apt keeps root's privileges.
     Ok(format!(
         r#"Dir::Etc::main "/dev/null";
 Dir::Etc::parts "/dev/null";

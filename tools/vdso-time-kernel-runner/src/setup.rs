@@ -179,7 +179,8 @@ fn user_plan(arch: &Arch, libraries: Option<PathBuf>) -> Result<Plan> {
         plan.qemu.push("-L".into());
         plan.qemu.push(libraries.display().to_string());
     }
-    // QEMU can hang when threads start at the same time.
+    // QEMU can hang when threads start at the same time, so by default libtest runs one test at a
+    // time.
     let threads = env::var("RUST_TEST_THREADS").unwrap_or_else(|_| "1".into());
     plan.set("RUST_TEST_THREADS", &threads);
     Ok(plan)

@@ -69,7 +69,7 @@ fn only_what_is_known_counts_and_the_kernel_is_the_worst_place() {
         (None, &["user space", "unknown"], unknown),
         (None, &["refused"], unknown),
         (Some(Supervisor::GuestKernel), &["kernel"], kernel),
-        // A system call there says nothing about the kernel's vDSO.
+        // In an emulator and under valgrind, a system call says nothing about the kernel's vDSO.
         (under[0], &["kernel"], unknown),
         (under[1], &["no symbol"], unknown),
         (under[0], &["user space"], user),

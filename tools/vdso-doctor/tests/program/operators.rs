@@ -23,7 +23,8 @@ fn prometheus_reads_the_metrics() {
     else {
         return;
     };
-    // No vDSO has CPU times. An emulator may have them, so nothing is known there.
+    // The vDSO of no kernel answers CPU-time clocks, so they enter the kernel: status 1. In an
+    // emulator it is unknown where they are answered: status 2.
     assert!(status == Some(1) || status == Some(2), "{text}{error}");
     assert!(
         text.ends_with("# EOF\n") && error.is_empty(),

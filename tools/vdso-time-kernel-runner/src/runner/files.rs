@@ -2,8 +2,9 @@
 //!
 //! A test can read any file of its package, and does not declare which. So a guest has all of them,
 //! including links, dot files and empty directories, with their modes and times. Only `.git` and
-//! the files that cargo built stay out, and, if a guest cannot hold the whole package, its largest
-//! files. Some tests read files beside the package as well. [`named`](super::named) finds these.
+//! the files that cargo built stay out. If a guest cannot hold the whole package, the largest files
+//! stay out as well. Some tests also read files beside the package, which [`named`](super::named)
+//! finds.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
