@@ -83,14 +83,15 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Returns the call that a user has to know about, or `None` if all stay in user space: the
-    /// first one that enters the kernel, otherwise the first one that failed, otherwise the first
-    /// one whose location is unknown.
+    /// Returns the call that a user has to know about: the first one that enters the kernel,
+    /// otherwise the first one that failed, otherwise the first one whose location is unknown.
+    /// Returns `None` if all stay in user space.
     fn worst(self, about: &[Call]) -> Option<&'a Measurement> {
         let badness = |measurement: &Measurement| match measurement.location {
             Location::UserSpace => 0,
             Location::Unknown => 1,
-            // A call that failed tells nothing about the others.
+            // A call that failed tells nothing about the others, so a call that enters the kernel
+            // is worse.
             Location::Kernel if measurement.evidence == Evidence::Refused => 2,
             Location::Kernel => 3,
         };

@@ -173,7 +173,8 @@ impl Archive {
         if let Some(package) = packages.first() {
             apt_get = apt_get.arg(format!("--target-release={}", package.suite));
         }
-        // If the index does not have a package, that is not the mirror's fault.
+        // If the present index does not have a package, that is not the mirror's fault, so the
+        // error is not `NotFetched`.
         let question = apt_get.args(requests).arg("--print-uris");
         let uris = self.ask(question)?;
         let files = files(&uris);
