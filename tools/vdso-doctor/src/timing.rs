@@ -49,9 +49,10 @@ fn first_step() -> Option<f64> {
 /// Returns the smallest step that a clock was seen to make, in nanoseconds.
 ///
 /// The search ends after about 100 steps, which a precise clock makes within microseconds. A clock
-/// that advances with the timer's ticks, which come every 1 to 10 ms, makes fewer. For such a clock
-/// the search ends once it has taken 12 ms and has seen three steps, or after 50 ms. One step would
-/// not be enough, because it comprises many ticks if the thread was preempted before it.
+/// that advances with the timer's ticks, which come every 1 to 10 ms, would need too long for 100
+/// steps. For such a clock the search ends once it has taken 12 ms and has seen three steps, or
+/// after 50 ms. One step would not be enough, because it comprises many ticks if the thread was
+/// preempted before it.
 pub(crate) fn step(clock: ClockId) -> Option<i64> {
     const FEW_STEPS: u32 = 3;
     const MANY_STEPS: u32 = 100;

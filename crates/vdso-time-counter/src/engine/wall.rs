@@ -22,9 +22,9 @@ pub(crate) fn measure<S: Source>(source: &S) -> Option<Interval> {
 
 /// Returns whether the wall clock can still have the offset `old`, which was measured before.
 ///
-/// `turn` is the longest time that an undisturbed turn takes, or 0 if that is not known. `old` has
-/// the error of the measurement that it is from, which is at most about a turn. So `old` is kept
-/// even if it is outside of the interval by up to a turn.
+/// `turn` is the longest time that an undisturbed turn takes, or 0 if that is not known. `old`
+/// comes from an earlier measurement, whose error is at most about a turn. So `old` is kept even if
+/// it is outside of the interval by up to a turn.
 pub(crate) fn is_kept(old: i64, possible: &Interval, turn: u64) -> bool {
     let error = possible.shortest.max(turn);
     (possible.low.saturating_sub_unsigned(error)..=possible.high.saturating_add_unsigned(error))

@@ -161,7 +161,8 @@ impl Image {
     }
 }
 
-/// How many bytes are read without a check of this process's memory.
+/// At most this many bytes are read without a check that this process stays within its limit on
+/// memory.
 const SMALL: u64 = 1 << 20;
 
 /// The ranges of an image that were read. Unlike `object::ReadCache`, this cache stops at a limit

@@ -113,8 +113,8 @@ pub(crate) struct Report {
     /// earlier report may contain reads of them.
     #[serde(skip)]
     keeps_all: bool,
-    /// Whether processes with the same name share a row if there are many of them, because a server
-    /// can start a worker for each query. True without --group-by.
+    /// Whether processes with the same name share a row if there are many of them. A server that
+    /// starts a worker for each query would otherwise fill the report. True without --group-by.
     #[serde(skip)]
     merges: bool,
     /// Whether processes other than `pid` had samples.
