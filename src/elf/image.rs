@@ -186,9 +186,9 @@ impl<'a> Image<'a> {
         self.symbol_of(index, entry)
     }
 
-    /// Returns the value of the symbol that [`symbol()`](Self::symbol) returns. A first call does
-    /// not need the name and the version as strings, so this function does not search for the ends
-    /// of the strings.
+    /// Returns the value of the symbol that [`symbol()`](Self::symbol) returns. The first use of a
+    /// clock function needs only this value. So, unlike `symbol()`, this function does not search
+    /// for the ends of the name and the version in the image.
     #[inline]
     pub(crate) fn value_of(&self, name: &str, version: Option<&str>) -> Option<u64> {
         let (_, entry) = self.find(name, version)?;

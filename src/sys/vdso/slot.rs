@@ -211,8 +211,8 @@ const fn address_of<F: FnPtr>(function: F) -> *mut () {
 }
 
 const fn byte_of(reason: Option<FallbackReason>) -> u8 {
-    // SAFETY: `transmute` compiles only if the value is one byte. There is more than one value, so
-    // this byte distinguishes them and is always initialised.
+    // SAFETY: `transmute` compiles only if the type is one byte long. The type has several values,
+    // and only this byte can tell them apart, so it is never padding and is always initialised.
     unsafe { mem::transmute(reason) }
 }
 

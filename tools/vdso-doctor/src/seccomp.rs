@@ -31,8 +31,8 @@ const CLOCK_CALLS: &[c_long] = &[
     406,
 ];
 
-/// Makes the clock calls of the calling thread fail with [`MARK`]. The error says why that is not
-/// possible.
+/// Makes the clock calls of the calling thread fail with [`MARK`]. If that is not possible, returns
+/// an error that says why.
 pub(crate) fn deny_clock_calls() -> Result<(), String> {
     block_signals();
     if let Err(error) = install() {

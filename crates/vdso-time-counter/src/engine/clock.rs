@@ -17,9 +17,10 @@
 //!   the high-water mark before it returns, and a fast read fails if its time is below the mark. If
 //!   the counter was not used during the first read, the mark is not needed, as shown below.
 //! - The first time comes from a segment and the second one from the vDSO: the second time is at
-//!   least the time of that segment's end, or, if the tick of the second read is before the
-//!   segment's first tick, at least the segment's first time. After a restart, or when the counter
-//!   becomes unavailable, the segment stays in force until it ends.
+//!   least the latest time that a read of the segment can have returned. That is the time of the
+//!   segment's end, or, if the tick of the second read is before the segment's first tick, the
+//!   segment's first time. After a restart, or when the counter becomes unavailable, the segment
+//!   stays in force until it ends.
 //!
 //! A slow read loads the latch before it reads the counter. So its tick is not smaller than the
 //! ticks that the writer of the segment read. For an ordered fast read the order of the latch and

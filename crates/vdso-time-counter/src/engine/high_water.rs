@@ -1,8 +1,9 @@
-//! [`HighWater`]: the latest time that the vDSO returned instead of the counter.
+//! [`HighWater`]: the latest of the times that callers got from the vDSO, when it answered instead
+//! of the counter.
 //!
-//! A segment that is made after that answer can begin at an earlier time. So a caller that answers
-//! from the vDSO raises the mark first, and a caller that answers from a segment compares its time
-//! with the mark.
+//! A segment that is made after such an answer can begin at an earlier time. So a caller that
+//! answers from the vDSO raises the mark first, and a caller that answers from a segment compares
+//! its time with the mark.
 //!
 //! `Relaxed` is enough. If one answer happens before another call, so does the update of the mark.
 //! Then the other call loads this mark or a higher one, because all loads and stores of a single
