@@ -179,11 +179,7 @@ const BATCH: Duration = Duration::from_micros(50);
 /// Each round has a batch of each contender, so a slow phase of the machine affects all of them.
 pub fn measure(contenders: &[Contender], spacing: Spacing, rounds: usize) -> Vec<f64> {
     let empty = Contender::new("", || ());
-    let mut contenders: Vec<&Contender> = contenders.iter().collect();
-    // Without fences the compiler may delete its loops, which then would fill no batch.
-    if spacing == Spacing::Isolated {
-        contenders.push(&empty);
-    }
+    let contenders: Vec<&Contender> = contenders.iter().chain([&empty]).collect();
     let calls = contenders.iter().map(|one| calls_of_batch(one, spacing));
     let calls: Vec<u64> = calls.collect();
     let mut fastest = vec![Fastest::default(); contenders.len()];
@@ -196,10 +192,10 @@ pub fn measure(contenders: &[Contender], spacing: Spacing, rounds: usize) -> Vec
             fastest[at].add(layout, nanos);
         }
     }
-    let mut fences = 0.0;
-    if spacing == Spacing::Isolated {
-        fences = fastest.pop().map_or(0.0, Fastest::both);
-    }
+    let fences = match fastest.pop() {
+        Some(empty) if spacing == Spacing::Isolated => empty.both(),
+        _ => 0.0,
+    };
     let mut nanos: Vec<f64> = fastest.iter().map(|one| one.both() - fences).collect();
     if let Some(last) = fastest.last() {
         nanos.push(last.even - fences);
@@ -239,10 +235,14 @@ impl Fastest {
     }
 }
 
+/// The largest number of calls in a batch. No call is so short that a batch needs more, but the
+/// compiler deletes a loop of calls that do nothing, which fills no batch.
+const MOST_CALLS: u64 = 1 << 20;
+
 /// Returns how many calls fill a batch three times in a row. The first ones are the warm-up.
 fn calls_of_batch(contender: &Contender, spacing: Spacing) -> u64 {
     let mut calls = 1;
-    while (0..3).any(|_| contender.time(0, spacing, calls) < BATCH) {
+    while calls < MOST_CALLS && (0..3).any(|_| contender.time(0, spacing, calls) < BATCH) {
         calls *= 2;
     }
     calls
