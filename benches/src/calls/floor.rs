@@ -1,5 +1,9 @@
 //! The least that a clock on the counter does.
 
+#![allow(unsafe_code, reason = "inline assembly")]
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::asm;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use vdso_time::Instant;
@@ -16,13 +20,28 @@ fn word(at: usize) -> u64 {
 /// Returns the time of a read of the counter.
 #[inline]
 pub(super) fn line(ticks: impl FnOnce() -> u64) -> u64 {
-    let past = ticks().wrapping_sub(word(0));
-    let nanos = word(1).wrapping_add(past.wrapping_mul(word(2)) >> 32);
+    let tick = ticks();
+    let past = tick.wrapping_sub(word(0));
+    let low = low_half(tick).wrapping_sub(word(0) as u32);
+    let nanos = word(1).wrapping_add(u64::from(low).wrapping_mul(word(2)) >> 32);
     if past < u64::MAX - word(3) {
         nanos
     } else {
         other()
     }
+}
+
+/// Returns the low half of a tick, which is ready earlier than the whole tick: see the function of
+/// this name in crates/vdso-time-counter/src/machine/arch/native/x86.rs.
+fn low_half(tick: u64) -> u32 {
+    #[cfg_attr(not(target_arch = "x86_64"), expect(unused_mut))]
+    let mut low = tick as u32;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the assembly is a comment, so it changes nothing.
+    unsafe {
+        asm!("/* {0:e} */", inout(reg) low, options(pure, nomem, nostack, preserves_flags));
+    }
+    low
 }
 
 #[cold]

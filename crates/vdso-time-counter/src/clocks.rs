@@ -14,14 +14,23 @@ use super::machine::{Native, kernel_nanos};
 /// Defines a clock: the struct `$Clock` and the functions that read it.
 ///
 /// The type implements `$Trait` and its value implements `$Source`. Its times are of the type
-/// `$Time`, on the scale of the kernel's clock `$Scale`. `$fast` is a fast read. `$answer` returns
-/// its time, or makes a slow read if it has none.
+/// `$Time`, on the scale of the kernel's clock `$Scale`. `$fast` makes a fast read, and returns
+/// `None` if that cannot answer. Then `$slow` makes a slow read, and returns `None` if a sandbox
+/// denies the clock.
+///
+/// A slow read is a function of its own, and its result is the result of its caller. So its caller
+/// jumps there, and needs neither a stack frame nor saved registers. With the slow read as a part
+/// of its caller, an isolated fast read took 0.6 ns longer.
+///
+/// A parameter makes the slow functions generic, so they are compiled in the crate that reads the
+/// clock, near their callers. As functions of this crate they were on another page of code, and
+/// reads with pauses of 5 ms took 1.6 times as long.
 macro_rules! clock {
     (
         $(#[$doc:meta])+
         pub struct $Clock:ident: $Trait:ident, $Source:ident, $Time:ident on $Scale:ident;
         fast: $fast:expr,
-        else: $answer:ident,
+        slow: $slow:expr,
     ) => {
         $(#[$doc])+
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,7 +46,13 @@ macro_rules! clock {
             #[must_use]
             #[track_caller]
             pub fn now() -> $Time<Self> {
-                <Self as $Trait>::now()
+                match $fast {
+                    Some(time) => time,
+                    None => {
+                        unlikely();
+                        Self::slow_now(|| $slow)
+                    }
+                }
             }
 
             /// Returns the time of this clock, or the error of a sandbox.
@@ -47,7 +62,34 @@ macro_rules! clock {
             /// The sandbox's error, if it denies every way to read the clock.
             #[inline]
             pub fn try_now() -> Result<$Time<Self>, Errno> {
-                $answer($fast)
+                match $fast {
+                    Some(time) => Ok(time),
+                    None => {
+                        unlikely();
+                        Self::slow_try_now(|| $slow)
+                    }
+                }
+            }
+
+            /// Makes a slow read. `slow` is `$slow`.
+            #[inline(never)]
+            #[track_caller]
+            fn slow_now(slow: impl FnOnce() -> Option<$Time<Self>>) -> $Time<Self> {
+                match slow() {
+                    Some(time) => time,
+                    // A sandbox denies the clock, so this read panics with the name of the clock.
+                    None => $Source::now(&Self),
+                }
+            }
+
+            /// Makes a slow read. `slow` is `$slow`.
+            #[inline(never)]
+            fn slow_try_now(slow: impl FnOnce() -> Option<$Time<Self>>) -> Result<$Time<Self>, Errno> {
+                match slow() {
+                    Some(time) => Ok(time),
+                    // A sandbox denies the clock, so this read of the kernel's returns the error.
+                    None => Ok($Time::from_clock_nanos($Time::<$Scale>::try_now()?.as_nanos())),
+                }
             }
         }
 
@@ -55,6 +97,12 @@ macro_rules! clock {
             #[inline]
             fn try_now() -> Result<$Time<Self>, Errno> {
                 Self::try_now()
+            }
+
+            #[inline]
+            #[track_caller]
+            fn now() -> $Time<Self> {
+                Self::now()
             }
         }
 
@@ -90,8 +138,8 @@ clock! {
     /// sleep_until((CounterMonotonic::now() + Duration::from_millis(5)).into());
     /// ```
     pub struct CounterMonotonic: MonotonicClock, InstantSource, Instant on Monotonic;
-    fast: CpuCounter::ordered(|ticks| CLOCK.monotonic(|_| ticks())),
-    else: instant,
+    fast: CpuCounter::ordered(|ticks| CLOCK.monotonic(|_| ticks())).map(instant),
+    slow: CLOCK.slow_monotonic().map(instant),
 }
 
 clock! {
@@ -115,8 +163,8 @@ clock! {
     /// # Ok::<(), vdso_time::Errno>(())
     /// ```
     pub struct CounterRealtime: WallClock, SystemTimeSource, SystemTime on Realtime;
-    fast: CpuCounter::ordered(|ticks| CLOCK.realtime(|_| ticks())),
-    else: system_time,
+    fast: CpuCounter::ordered(|ticks| CLOCK.realtime(|_| ticks())).and_then(wall_time),
+    slow: CLOCK.slow_realtime().map(system_time),
 }
 
 clock! {
@@ -142,8 +190,8 @@ clock! {
     /// println!("{:?} passed", start.elapsed()); // a cheap read as well
     /// ```
     pub struct CounterMonotonicUnordered: MonotonicClock, InstantSource, Instant on Monotonic;
-    fast: CLOCK.monotonic(Native::ticks),
-    else: instant,
+    fast: CLOCK.monotonic(Native::ticks).map(instant),
+    slow: CLOCK.slow_monotonic().map(instant),
 }
 
 clock! {
@@ -151,8 +199,8 @@ clock! {
     ///
     /// It has the times of [`CounterRealtime`], and the order of [`CounterMonotonicUnordered`].
     pub struct CounterRealtimeUnordered: WallClock, SystemTimeSource, SystemTime on Realtime;
-    fast: CLOCK.realtime(Native::ticks),
-    else: system_time,
+    fast: CLOCK.realtime(Native::ticks).and_then(wall_time),
+    slow: CLOCK.slow_realtime().map(system_time),
 }
 
 impl CounterRealtime {
@@ -184,43 +232,22 @@ impl CounterRealtime {
     }
 }
 
-/// Returns the answer of the fast read, or makes a slow read if there is none. The slow read is not
-/// passed as a closure, because then it would not be inlined.
 #[inline]
-fn instant<C>(fast: Option<u64>) -> Result<Instant<C>, Errno> {
-    if let Some(nanos) = fast {
-        return Ok(Instant::from_clock_nanos(nanos as i64));
-    }
-    unlikely();
-    let nanos = match CLOCK.slow_monotonic() {
-        Some(nanos) => nanos as i64,
-        None => denied(ClockId::MONOTONIC)?,
-    };
-    Ok(Instant::from_clock_nanos(nanos))
+fn instant<C>(nanos: u64) -> Instant<C> {
+    Instant::from_clock_nanos(nanos as i64)
 }
 
-/// Returns the answer of the fast read, or makes a slow read if there is none.
 #[inline]
-fn system_time<C>(fast: Option<Timespec>) -> Result<SystemTime<C>, Errno> {
-    if let Some(time) = fast {
-        return time.try_into();
-    }
-    unlikely();
-    let nanos = match CLOCK.slow_realtime() {
-        Some(nanos) => nanos,
-        None => denied(ClockId::REALTIME)?,
-    };
-    Ok(SystemTime::from_clock_nanos(nanos.into()))
+fn system_time<C>(nanos: i64) -> SystemTime<C> {
+    SystemTime::from_clock_nanos(nanos.into())
+}
+
+#[inline]
+fn wall_time<C>(time: Timespec) -> Option<SystemTime<C>> {
+    time.try_into().ok()
 }
 
 /// Marks the branch that calls it as unlikely.
 #[cold]
 #[inline]
 fn unlikely() {}
-
-/// Returns why a clock is denied, or its time if it is not denied any more.
-#[cold]
-#[inline(never)]
-fn denied(clock: ClockId) -> Result<i64, Errno> {
-    kernel_nanos(clock)
-}

@@ -142,7 +142,7 @@ impl<S: Source> CounterClock<S> {
         time: impl FnOnce(&Words, u64, u64) -> T,
     ) -> Option<T> {
         let (nanos, time) = self.latch.read(|_, [words, _]| {
-            let [start, passed] = fresh(words, || ticks(&self.source))?;
+            let [start, passed] = fresh::<S>(words, || ticks(&self.source))?;
             let nanos = start.wrapping_add(passed);
             Some((nanos, time(words, nanos, passed)))
         })?;
@@ -163,14 +163,8 @@ impl<S: Source> CounterClock<S> {
         })
     }
 
-    /// Returns the monotonic time from a slow read, or `None` if a sandbox denies it. It is
-    /// inlined, because after a pause the load of another page of code costs as much as a read of
-    /// the vDSO.
-    #[allow(
-        clippy::inline_always,
-        reason = "the compiler takes a call from a cold branch for a rare one"
-    )]
-    #[inline(always)]
+    /// Returns the monotonic time from a slow read, or `None` if a sandbox denies it.
+    #[inline]
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
         // A read without the counter takes 25 ns. With `or_else`, which is not inlined here, it
         // took 2 ns longer.

@@ -15,6 +15,11 @@ pub(crate) trait Source {
     fn ticks(&self) -> u64;
     /// Reads the counter after all earlier instructions have completed.
     fn ticks_ordered(&self) -> u64;
+    /// Returns the low half of a tick. If it is ready earlier than the whole tick, an
+    /// implementation returns it without waiting for the other half.
+    fn low_half(tick: u64) -> u32 {
+        tick as u32
+    }
     /// Reads `CLOCK_MONOTONIC`.
     fn monotonic(&self) -> Option<u64>;
     /// Reads `CLOCK_REALTIME`.

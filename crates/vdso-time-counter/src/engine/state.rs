@@ -7,7 +7,7 @@ use vdso_time::Timespec;
 use super::latch::Word;
 use super::sample::Sample;
 use super::segment::{self, Rate, Segment, scale};
-use super::source::Keeper;
+use super::source::{Keeper, Source};
 use super::status::{Statistics, Unavailable};
 
 /// The age in nanoseconds above which no rate is computed from a sample, because the system may
@@ -373,15 +373,17 @@ pub(crate) fn realtime_after(wall_word: u64, passed: u64) -> Timespec {
 /// it. The branch also orders `isb` and `CNTVCTSS_EL0` after the loads before it (Arm Architecture
 /// Reference Manual, D12.2).
 #[inline]
-pub(crate) fn fresh(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 2]> {
+pub(crate) fn fresh<S: Source>(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 2]> {
     let used = words[USED].load();
     if used == 0 {
         return None;
     }
-    let past = ticks().wrapping_sub(words[START].load());
-    // No segment has more than 2^32 ticks, so the low 32 bits are enough. On x86 they are ready
-    // earlier than all 64.
-    let passed = segment::nanos(u64::from(past as u32), words[RATE].load());
+    let tick = ticks();
+    let start = words[START].load();
+    let past = tick.wrapping_sub(start);
+    // No segment has more than 2^32 ticks, so the low half of `past` is enough for the time.
+    let low = S::low_half(tick).wrapping_sub(start as u32);
+    let passed = segment::nanos(low.into(), words[RATE].load());
     (past < used).then(|| [words[NANOS].load(), passed])
 }
 

@@ -57,6 +57,11 @@ impl Source for Native {
     }
 
     #[inline]
+    fn low_half(tick: u64) -> u32 {
+        CpuCounter::low_half(tick)
+    }
+
+    #[inline]
     fn monotonic(&self) -> Option<u64> {
         Some(kernel_nanos(ClockId::MONOTONIC).ok()? as u64)
     }

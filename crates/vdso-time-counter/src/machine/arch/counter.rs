@@ -29,6 +29,12 @@ pub(crate) trait Counter {
         read(Self::ticks_ordered)
     }
 
+    /// Returns the low half of a tick, without waiting for the high half if the CPU has two.
+    #[inline]
+    fn low_half(tick: u64) -> u32 {
+        tick as u32
+    }
+
     /// Waits for the loads for which `ticks_ordered` does not wait.
     #[inline]
     fn complete_loads() {}
