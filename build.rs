@@ -1,9 +1,10 @@
 //! Sets the cfg flags that the sources use.
 //!
 //! - `vdso_time_linux`: the target has a Linux kernel.
-//! - `vdso_time_clock`: a clock can be read, Linux's or std's.
-//! - `vdso_time_libc_fallback`: the crate does not call the vDSO, because the system is not Linux,
-//!   the architecture is not in `src/arch/targets.rs`, or the program cannot call the vDSO. On
+//! - `vdso_time_clock`: the crate can read a clock, Linux's or std's.
+//! - `vdso_time_libc_fallback`: the crate does not call the vDSO, for one of these reasons: the
+//!   system is not Linux, the architecture is not in `src/arch/targets.rs`, or the program cannot
+//!   call the vDSO (on big-endian powerpc64, in Miri, and if it is built with CFI or KCFI). On
 //!   Linux, libc answers instead.
 
 include!("src/arch/targets.rs");
@@ -34,8 +35,8 @@ fn main() {
     if is_linux || has("FEATURE_STD") {
         println!("cargo::rustc-cfg=vdso_time_clock");
     }
-    // LLVM's CFI checks each call through a pointer. The vDSO's functions are not in its tables, so
-    // a call of one of them would end the program.
+    // LLVM's CFI checks each call through a pointer against its own tables of functions. The vDSO's
+    // functions are not in these tables, so CFI would end a program that calls one of them.
     let is_checked = cfg("SANITIZE")
         .split(',')
         .any(|name| ["cfi", "kcfi"].contains(&name));

@@ -57,13 +57,13 @@ causes! {
     Fine = "fine",
         "the vDSO answers in user space",
         "There is nothing to do.";
-    /// The read does not enter this kernel, but costs as much as a system call. Only vdso-doctor
-    /// reports this cause.
+    /// A read costs as much as a system call, although it does not enter this kernel: a hypervisor
+    /// traps reads of the counter. Only vdso-doctor reports this cause.
     Slow = "slow",
         "a hypervisor traps reads of the counter",
         "Choose another clock source, or read the clock less often.";
-    /// The cost is unknown, because a measurement was disturbed, because nothing can be proved
-    /// here, or because libc answers.
+    /// The cost is unknown, because the measurement was inconclusive or because libc answers.
+    /// vdso-doctor also reports this cause if it cannot prove where the clock is read.
     CannotTell = "cannot-tell",
         "it is unknown where the clock is read",
         "Run vdso-doctor, which can prove it.";
@@ -196,8 +196,9 @@ impl Facts<'_> {
             Route::Syscall { reason, .. } => return reason.into(),
             _ => return Cause::CannotTell,
         }
-        // If no kernel's vDSO reads the clock, this is the cause, whatever was measured: an
-        // emulator or a busy machine can disturb the measurement.
+        // There are clocks that the vDSO does not read in any kernel. For such a clock this is the
+        // cause whatever was measured, because an emulator or a busy machine can disturb the
+        // measurement.
         if is_in_no_vdso(self.clock) {
             return Cause::ClockNotServed;
         }
@@ -233,8 +234,8 @@ fn read_names<'a>(path: &CStr, bytes: &'a mut [u8; LONGEST]) -> &'a str {
         *byte = value;
     }
     let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-    // This is not `trim`, because with Rust 1.85 the compiler does not remove a panic of `trim`
-    // from 32-bit programs.
+    // We use `trim_ascii`, because `trim` contains a panic that the compiler of Rust 1.85 does not
+    // remove from 32-bit programs.
     str::from_utf8(text).unwrap_or_default().trim_ascii()
 }
 
@@ -299,8 +300,8 @@ impl Cause {
             let mut better = READABLE.iter().chain(&READABLE_IF_STABLE);
             better.any(|known| known.as_bytes() == name)
         };
-        // This splits bytes, because with Rust 1.85 the compiler does not remove a panic of
-        // `str::split` from 32-bit programs.
+        // We split the bytes and not the `str`, because `str::split` contains a panic that the
+        // compiler of Rust 1.85 does not remove from 32-bit programs.
         let mut offered = available.as_bytes().split(|byte| *byte == b' ');
         let is_of_host = is_better(current.as_bytes()) || current == "hyperv_clocksource_msr";
         // A kernel that still has this clock source is about to choose `tsc`.
@@ -345,9 +346,9 @@ mod tests {
         facts.cause()
     }
 
-    /// Each row describes a machine on which a database's own check of the clock was wrong, or
-    /// needed a measurement of 50 ms. No clock source is called slow because of its name: the name
-    /// only explains what was measured.
+    /// Each row describes a machine. The rows with an issue number are machines on which a
+    /// database's own check of the clock was wrong, or took 50 ms. The cause never depends on the
+    /// name of the clock source alone: the name only explains a read that was measured to be slow.
     #[test]
     fn a_cheap_read_is_fine_on_each_machine_and_a_slow_one_has_its_cause() {
         use Cause::{ClockSource, CounterDistrusted, Unexplained};

@@ -52,8 +52,8 @@ pub(crate) fn decide(abi: &'static Abi, image: &Image<'_>, base: usize) -> [Outc
 fn choose(entry: &'static Entry, version: &str, image: &Image<'_>, base: usize) -> Outcome {
     let mut reason = FallbackReason::NoSymbol;
     for candidate in entry.candidates {
-        // An image with a blank name may have other functions that need the missing timer (see
-        // `FallbackReason::BlankedNames`).
+        // This checks all names of the image, because a function whose own name is not blank may
+        // need the missing timer as well (see `FallbackReason::BlankedNames`).
         if candidate.unless == Some(Quirk::BlankedNames) && image.has_blanked_names() {
             reason = FallbackReason::BlankedNames;
             continue;
@@ -91,7 +91,8 @@ pub enum FallbackReason {
     /// The image has a `p_vaddr` other than 0, so this function of the image is not used.
     ///
     /// This excludes QEMU's own image, which QEMU relocates and whose getcpu does not work. It also
-    /// excludes prelinked images: gVisor's, and the images of x86_64 kernels before 3.14.
+    /// excludes prelinked images, such as those of gVisor, of user-mode Linux, and of x86_64
+    /// kernels before 3.14.
     NonzeroLoadAddress,
 }
 
@@ -130,8 +131,9 @@ pub enum LocateError {
     Absent,
     /// `AT_SYSINFO_EHDR` points to unreadable memory: the vDSO was unmapped or moved.
     Unmapped,
-    /// A sandbox denied the check that the memory at `AT_SYSINFO_EHDR` is readable. Without the
-    /// check, an address is used only if getauxval(3) returned it, and this one is from elsewhere.
+    /// A sandbox denied the check that the memory at `AT_SYSINFO_EHDR` is readable. The crate uses
+    /// an address without this check only if getauxval(3) returned the address. This one came from
+    /// the kernel or was set by the program.
     Unchecked,
     /// `AT_SYSINFO_EHDR` does not point to a well-formed image.
     Malformed(ParseError),

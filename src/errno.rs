@@ -31,8 +31,9 @@ use core::num::NonZeroU16;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Errno(NonZeroU16);
 
-/// Expands to the number of an error. A target for which this crate has no table can have error
-/// numbers of its own, as mips, sparc, alpha and parisc do. So libc's constants are used there.
+/// Expands to the number of an error. Where this crate calls libc on Linux, the architecture can
+/// have error numbers of its own, as mips, sparc, alpha and parisc do. So the macro uses libc's
+/// constant there, and Linux's generic number everywhere else.
 #[cfg(all(vdso_time_libc_fallback, vdso_time_linux))]
 macro_rules! number {
     ($NAME:ident, $number:literal) => {
@@ -92,8 +93,8 @@ errors! {
     ENOTTY = 25;
     /// Numerical result out of range.
     ERANGE = 34;
-    /// Function not implemented: the kernel has no such system call, or a sandbox answers as if it
-    /// had none.
+    /// Function not implemented: the kernel has no such system call, or a sandbox answers as if the
+    /// kernel did not have it.
     ENOSYS = 38;
     /// Value too large: the time does not fit in the target type, or it is now after January 2038
     /// and only 32-bit calls are available.
@@ -105,8 +106,8 @@ errors! {
 impl Errno {
     /// Creates the error with this number, or returns `None` if it is not in `1..=4095`.
     ///
-    /// Unlike `io::Error::from_raw_os_error`, it can fail, because the kernel never returns an
-    /// error outside of this range, and 0 means success.
+    /// The kernel never returns an error number outside of this range, and 0 means success. So this
+    /// function can fail, unlike `io::Error::from_raw_os_error`.
     #[must_use]
     pub const fn from_raw_os_error(number: i32) -> Option<Self> {
         match number {

@@ -30,11 +30,17 @@
 //!
 //! # Errors and panics
 //!
-//! If the kernel has the clock, a read fails in two cases only. Either the vDSO cannot answer and a
-//! sandbox denies the system call; or the clock is a wall clock, it is after January 2038, and the
-//! program runs on 32-bit Android or on a kernel that has only 32-bit calls. If a read fails,
-//! `now()` and `elapsed()` panic, as std's do; [`Instant::try_now()`] returns the error, and
-//! [`time()`] returns -1.
+//! If the kernel has the clock, a read fails only in these cases:
+//!
+//! - The vDSO cannot answer, and a sandbox denies the system call.
+//! - The clock is a wall clock, it is after January 2038, and only 32-bit calls are available: on
+//!   32-bit Android, on a kernel that has only 32-bit calls, or where calls go through a libc with
+//!   a 32-bit `time_t`.
+//! - The clock belongs to a device ([`ClockId::from_fd`]), and the device's driver returns an
+//!   error.
+//!
+//! If a read fails, `now()` and `elapsed()` panic, as std's do; [`Instant::try_now()`] returns the
+//! error, and [`time()`] returns -1.
 //!
 //! # Features
 //!
@@ -50,8 +56,11 @@
 //! # Platforms
 //!
 //! On Linux and Android, this crate calls the vDSO on x86_64, i686, aarch64, arm, riscv64, s390x,
-//! loongarch64 and powerpc64le. On powerpc64le, its system calls go through libc. On other
-//! architectures, and wherever else [`ARCH`] is `None` on Linux, every call goes through libc.
+//! loongarch64 and powerpc64le. On powerpc64le, the crate makes its system calls through libc.
+//!
+//! On Linux and Android on all other architectures, every call goes through libc. The same is true
+//! of a few special builds, which the documentation of [`ARCH`] lists. Where every call goes
+//! through libc, [`ARCH`] is `None`.
 //!
 //! On other systems (macOS, Windows, WASI and more) the same functions read std's clocks if the
 //! feature `std` is on, so a library can depend on this crate on every system. `clock_gettime`
@@ -59,9 +68,10 @@
 //! does every read on wasm32-unknown-unknown. `vdso`, `syscall`, `read_cost`, `explain` and the
 //! types of clocks that std lacks exist only on Linux.
 //!
-//! Without the feature `std` on such a system, and on targets without an operating system, the
-//! crate cannot read a clock. The types and traits still exist, so a library that gets the time
-//! from its caller can use [`Instant`] with a [`MonotonicClock`] of its own.
+//! On such a system without the feature `std`, and on targets without an operating system, the
+//! crate cannot read a clock, but its types and traits still exist. So a library that gets the time
+//! from its caller can keep this time in an [`Instant`], whose [`MonotonicClock`] the library
+//! defines itself.
 //!
 //! [`vdso-time-counter`]: https://docs.rs/vdso-time-counter
 //! [`io::Error`]: https://doc.rust-lang.org/std/io/struct.Error.html
@@ -134,10 +144,13 @@ pub use {
 /// The crate's functions, but each makes a system call instead of calling the vDSO.
 ///
 /// `try_time` makes the system call clock_gettime(2), because time(2) does not exist on every
-/// architecture. On 32-bit architectures, except on Android, `gettimeofday` makes clock_gettime(2)
-/// as well, because the seconds of gettimeofday(2) overflow there in January 2038. On i386, a
-/// system call enters the kernel through the vDSO's code. Where every call goes through libc, these
-/// functions call libc, which may answer from the vDSO.
+/// architecture. On 32-bit architectures, `gettimeofday` also tries clock_gettime(2) first, because
+/// the seconds of gettimeofday(2) overflow there in January 2038. On 32-bit Android, it makes only
+/// gettimeofday(2), because Android's seccomp filter can kill a process for the 64-bit
+/// clock_gettime(2).
+///
+/// On i386, a system call enters the kernel through the vDSO's code. Where every call goes through
+/// libc, these functions call libc, which may answer from the vDSO.
 ///
 /// Each of them returns a `Result`. There is no `syscall::time()`, because `time()` returns a
 /// number and cannot return an error:

@@ -14,8 +14,9 @@ pub enum ReadCost {
     /// A read takes at most two thirds of the time of a system call. So the vDSO reads the clock in
     /// user space.
     FunctionCall,
-    /// A read takes about as long as a system call: [`routes`](crate::routes()) names no vDSO
-    /// function, the vDSO enters the kernel, or each read of the counter is trapped.
+    /// A read takes about as long as a system call, for one of these reasons:
+    /// [`routes`](crate::routes()) names no vDSO function, no vDSO reads this clock, the vDSO's
+    /// function enters the kernel, or each read of the CPU's counter is trapped.
     SystemCall,
     /// The measurement is inconclusive, `CLOCK_MONOTONIC` is too coarse to measure a read with, the
     /// clock cannot be read or does not exist, or this build calls libc (docs/ABI.md).
@@ -24,10 +25,12 @@ pub enum ReadCost {
 
 /// Measures what a read of this clock with [`clock_gettime`](crate::clock_gettime()) costs.
 ///
-/// The answer says what a read costs, and not which function reads the clock, because a vDSO
-/// function can enter the kernel itself, as it does if the kernel's clock source is hpet. For a
-/// clock that no vDSO reads (a CPU-time clock, an alarm clock, the clock of a file) the answer is
-/// [`SystemCall`](ReadCost::SystemCall) without a measurement.
+/// The answer tells what a read costs. It does not tell which function reads the clock: the vDSO's
+/// function may be the one that enters the kernel, for example if the kernel's clock source is
+/// hpet.
+///
+/// No vDSO reads a CPU-time clock, an alarm clock or the clock of a file. If such a clock can be
+/// read, the answer is [`SystemCall`](ReadCost::SystemCall), without a measurement.
 ///
 /// The answer holds for the moment of the call. This is a timing test, which an interrupt or an
 /// emulator can mislead; the package `vdso-doctor` proves where the clock is read. The call takes a
@@ -129,12 +132,16 @@ fn measure(
 /// Returns what the times show.
 ///
 /// Each time includes a read of the measuring clock, which usually goes through the vDSO as well.
-/// So if a read through the vDSO takes 20 ns and a system call 200 ns, the times to compare are
-/// 40 ns and 220 ns. At the limit, the system call's time is a quarter longer: 60 ns and 75 ns, if
-/// a read takes 30 ns and a system call 45 ns. These are the two thirds of
-/// [`ReadCost::FunctionCall`]. The read of the measuring clock is not subtracted. That is not
-/// necessary: if both reads enter the kernel, both times are equally long whether they include it
-/// or not.
+/// For example, if a read through the vDSO takes 20 ns and a system call takes 200 ns, the times to
+/// compare are 40 ns and 220 ns.
+///
+/// The verdict is `FunctionCall` if the system call's time is at least a quarter longer than the
+/// vDSO's time, plus a margin for the unit of the clock. Times of 60 ns and 75 ns are at this
+/// limit. They mean that a read through the vDSO takes 30 ns and a system call 45 ns: this is where
+/// the two thirds in [`ReadCost::FunctionCall`] come from.
+///
+/// The read of the measuring clock need not be subtracted. If both reads enter the kernel, the two
+/// times are equally long, with the measuring read or without it.
 fn verdict(tries: &[Try; TRIES]) -> ReadCost {
     // An interrupt only adds time, so the shortest of all tries counts.
     let mut kernel = u64::MAX;

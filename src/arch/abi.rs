@@ -9,10 +9,12 @@ pub struct Abi {
     pub machine: u16,
     /// `EI_CLASS` of its vDSO images: 1 is `ELFCLASS32`, 2 is `ELFCLASS64`.
     pub class: u8,
-    /// The version of its vDSO's symbols. The symbol in `kernel_entry` has its own.
+    /// The version of the vDSO's symbols, except for the symbol in `kernel_entry`, which is listed
+    /// with its own version.
     pub version: &'static str,
-    /// The entry for `time()`. If a vDSO has no time(2), its clock_gettime answers. None of the
-    /// system calls is time(2), because not every architecture has it.
+    /// The entry for `time()`. If the vDSO has no function for time(2), the vDSO's clock_gettime
+    /// answers. The system calls in this entry do not include time(2), because not every
+    /// architecture has it.
     pub time: Entry,
     pub gettimeofday: Entry,
     pub clock_gettime: Entry,
@@ -39,7 +41,8 @@ pub struct Entry {
 pub struct Candidate {
     pub name: &'static str,
     pub shape: Shape,
-    /// The state of the image in which the symbol must not be called.
+    /// The state of the image in which the symbol must not be called, or `None` if it can be called
+    /// in every state.
     pub unless: Option<Quirk>,
 }
 
@@ -52,9 +55,10 @@ pub struct Syscall {
     pub shape: Shape,
 }
 
-/// The numbers of the system calls that find and probe the image: prctl(2) for `PR_GET_AUXV`;
-/// openat(2), read(2) and close(2) for /proc/self/auxv; and `rt_sigprocmask(2)`, which returns
-/// `EFAULT` for a page that cannot be read.
+/// The numbers of the system calls that find and probe the image. The image's address is in the
+/// auxiliary vector, which prctl(2) returns for `PR_GET_AUXV`. If prctl(2) fails, the vector is
+/// read from /proc/self/auxv with openat(2), read(2) and close(2). `rt_sigprocmask(2)` shows
+/// whether a page of the image can be read: it returns `EFAULT` for a page that cannot.
 #[derive(Debug)]
 pub struct Discovery {
     pub prctl: u32,
@@ -66,8 +70,9 @@ pub struct Discovery {
 
 /// A C signature.
 ///
-/// A function can also be answered by a call of another shape: `clock_gettime` for `CLOCK_REALTIME`
-/// answers `gettimeofday()`, and `clock_gettime` for `CLOCK_REALTIME_COARSE` answers `time()`.
+/// A symbol or system call that answers a function need not have the function's own shape:
+/// `clock_gettime` for `CLOCK_REALTIME` can answer `gettimeofday()`, and `clock_gettime` for
+/// `CLOCK_REALTIME_COARSE` can answer `time()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shape {
@@ -127,13 +132,16 @@ pub(crate) const fn entry(candidates: &'static [Candidate], syscalls: &'static [
 /// Creates the entry of a function of a 32-bit architecture. In both lists, the variant with 64-bit
 /// times comes first, followed by those whose seconds overflow in January 2038.
 ///
-/// On Android, the 64-bit variants are left out. Android's seccomp filter kills a process for a
-/// system call that its libc does not make, and before Android 11 the 32-bit libc makes none of the
-/// 64-bit calls (bionic, libc/seccomp). The 64-bit symbols make such a call as well, for a clock
-/// that they cannot read. We tried to keep the 64-bit variants there, after the others, so that
-/// times after January 2038 work. That took two passes over every list, in each of the five
-/// functions. So we left them out, and after January 2038 a 32-bit program on Android gets
-/// `EOVERFLOW`. The cfg `vdso_time_android_order` selects the same tables in tests on Linux.
+/// On Android, the 64-bit variants are left out. Android's seccomp filter kills a process that
+/// makes a system call which Android's libc does not make, and before Android 11 the 32-bit libc
+/// makes none of the 64-bit calls (bionic, libc/seccomp). The 64-bit symbols of the vDSO are left
+/// out as well, because they make a 64-bit call for a clock that they cannot read.
+///
+/// We tried to keep the 64-bit variants on Android and to use them last, so that times after
+/// January 2038 would work. But then each of the five functions had to go through its lists twice.
+/// So we left these variants out, and after January 2038 a 32-bit program on Android gets
+/// `EOVERFLOW` when it reads a wall clock. The cfg `vdso_time_android_order` selects the same
+/// tables in tests on Linux.
 pub(crate) const fn entry32(
     candidates: &'static [Candidate],
     syscalls: &'static [Syscall],

@@ -8,9 +8,10 @@ use libc::__errno_location as location;
 /// Calls `call`, and restores this thread's `errno`. Returns the result, and the value that `call`
 /// left in `errno`.
 pub(crate) fn preserved<T>(call: impl FnOnce() -> T) -> (T, i32) {
-    // SAFETY: this thread has thread-local storage, which contains its `errno`. libc sets the
-    // storage up before it runs any code of the program. The exception is an IFUNC resolver of a
-    // static program, and docs/NO_LIBC.md forbids this call there.
+    // SAFETY: this thread's `errno` is in its thread-local storage, which libc sets up before it
+    // runs any code of the program. The one exception is an IFUNC resolver of a static program,
+    // which runs earlier. Such a resolver must avoid this function, and docs/NO_LIBC.md describes
+    // how.
     let errno = unsafe { location() };
     // SAFETY: this thread's `errno` lives as long as the thread.
     let before = unsafe { errno.read() };

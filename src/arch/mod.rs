@@ -1,8 +1,9 @@
 //! The differences between the architectures.
 //!
-//! The tables are data, so a build for any host contains the tables of all architectures. `native`
-//! makes system calls, on most architectures in assembly, and contains code only for the
-//! architecture of this build.
+//! The tables are data, and every build has the tables of all architectures, because
+//! `Routes::of_image` accepts an image of any of them. `native` makes the system calls. On most
+//! architectures it is written in assembly, so it contains code only for the architecture of this
+//! build.
 
 #![allow(unsafe_code, reason = "the system call is assembly")]
 #![allow(missing_docs, reason = "not part of the API")]

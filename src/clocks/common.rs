@@ -1,16 +1,17 @@
 //! The common part of `Instant` and `SystemTime`: a macro, because they share no trait.
 //!
-//! The macro does not define `now` and `try_now`, and no macro defines the four traits of clocks.
-//! If an error concerns a function that a macro defines, rustc also shows the macro and each
-//! invocation around it, which took 25 lines for `Instant::now`. It also prints the path of the
-//! function as `clocks::common::<impl Instant>::now`.
+//! The macro does not define `now` and `try_now`. No macro defines the traits `MonotonicClock`,
+//! `WallClock`, `InstantSource` and `SystemTimeSource` either. The reason is the error messages
+//! that users see: if an error in a user's program concerns a function that a macro defines, rustc
+//! also shows the macro and each invocation around it. For `Instant::now`, that took 25 lines.
+//! rustc also prints the path of such a function as `clocks::common::<impl Instant>::now`.
 
 use core::any::type_name;
 
 use crate::errno::Errno;
 
-/// Implements what the times of all clocks need: arithmetic, conversions, and the traits of std's
-/// types.
+/// Implements what the times of all clocks need: arithmetic, conversions, and the traits that std's
+/// `Instant` and `SystemTime` implement.
 ///
 /// The type must have the fields `time` and `clock`. The methods defined here call methods of the
 /// same names on `time`.
@@ -20,8 +21,9 @@ macro_rules! time_of_a_clock {
             #[doc = concat!("Creates a time of `", $clock, "` from nanoseconds since its zero.")]
             ///
             /// [`from_clock_nanos`](Self::from_clock_nanos) does the same for any clock. There are
-            /// two functions because Rust does not use the default clock for inference: with a
-            /// generic `from_nanos`, `let time = from_nanos(5)` would have to name the clock.
+            /// two functions, because Rust ignores the default of a type parameter when it infers
+            /// types: if `from_nanos` were generic over the clock, callers would have to name the
+            /// clock even if they meant the default one.
             ///
             /// # Panics
             ///
@@ -35,8 +37,9 @@ macro_rules! time_of_a_clock {
 
             #[doc = concat!("Creates a time of `", $clock, "` from seconds and nanoseconds since its zero.")]
             ///
-            /// `try_from` does the same for any clock, but only where something else names the
-            /// clock, because Rust does not use the default clock for inference.
+            /// `try_from` does the same for any clock, but its callers must name the clock, for
+            /// example in the type of the result. Rust ignores the default of a type parameter when
+            /// it infers types.
             ///
             /// # Errors
             ///

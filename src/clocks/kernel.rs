@@ -20,10 +20,13 @@ use crate::types::ClockId;
 
 /// Defines clocks and, on targets that can read a clock, the functions that read them.
 ///
-/// Each clock is a struct. The arguments name the trait that its type implements, the trait that
-/// its value implements, the type of its times, and its id. The functions are defined beside the
-/// struct and not by another macro, because an error in a user's program shows their path and each
-/// macro around them.
+/// Each clock is a struct. The name of the struct is followed by the trait that the type implements
+/// (such as `MonotonicClock`), the trait for values of the type (such as `InstantSource`), the type
+/// of the clock's times, and the clock's id.
+///
+/// This macro defines `now` and `try_now` itself, in the module of the struct, and calls no other
+/// macro for them. If an error in a user's program concerns one of these functions, rustc shows the
+/// function's path and each macro around the function.
 macro_rules! clocks {
     ($(
         $(#[$attribute:meta])*
@@ -80,8 +83,8 @@ macro_rules! clocks {
     )+};
 }
 
-// These clocks exist on every system. Where std's clocks answer, the coarse ones are the same as
-// the others.
+// These clocks exist on every system. On systems other than Linux, std's clocks answer, and each
+// coarse clock is the same as the clock that is not coarse.
 clocks! {
     /// `CLOCK_MONOTONIC`: slewed by NTP, never set. It stops while the system is suspended.
     pub struct Monotonic: MonotonicClock, InstantSource, Instant = MONOTONIC;

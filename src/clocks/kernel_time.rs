@@ -32,8 +32,8 @@ impl KernelTime {
         Timespec::from_nanos(self.0)
     }
 
-    // Without `nanos`, the sum could be computed in 128 bits. But then the addition of a constant
-    // took 15 instructions instead of 9.
+    // We could compute the sum in 128 bits, and would not need the function `nanos`. But in such a
+    // version the addition of a constant took 15 instructions instead of 9.
 
     #[inline]
     pub(super) const fn checked_add(self, duration: Duration) -> Option<Self> {
@@ -58,7 +58,7 @@ impl KernelTime {
     }
 }
 
-/// Returns the nanoseconds of a duration, or `None` if they do not fit.
+/// Returns the nanoseconds of a duration, or `None` if they do not fit in a `u64`.
 #[inline]
 const fn nanos(duration: Duration) -> Option<u64> {
     let nanos = duration.as_nanos();

@@ -17,9 +17,10 @@ use crate::types::{Timespec, operators};
 
 /// A time of a clock that never goes back, by default [`Monotonic`].
 ///
-/// It has the methods of `std::time::Instant`, with the same receivers. It takes 8 bytes: a count
-/// of nanoseconds, as in the kernel (`ktime_t`). So its range is 292 years before and after the
-/// clock's zero, and `+` and `-` panic beyond that.
+/// It has the methods of `std::time::Instant`, with the same receivers. It takes 8 bytes, because
+/// it is a count of nanoseconds in an `i64`, like the kernel's `ktime_t`. So its range is 292 years
+/// before and after the clock's zero. If adding or subtracting a [`Duration`] leads out of this
+/// range, `+` and `-` panic.
 ///
 /// With the feature `std`, `std::time::Instant::from(instant)` converts it to std's type, for a
 /// function that takes a deadline, and `Instant::try_from` converts back. tokio converts from std's
@@ -82,7 +83,8 @@ use crate::types::{Timespec, operators};
 /// ```
 pub struct Instant<C = Monotonic> {
     time: KernelTime,
-    /// `C` itself, so that a time is `Send` or `Sync` only if its clock is.
+    /// The parameter is `C` itself and not, for example, `fn() -> C`, so that a time is `Send` or
+    /// `Sync` only if its clock is.
     clock: PhantomData<C>,
 }
 
@@ -175,11 +177,12 @@ impl<C: MonotonicClock> Instant<C> {
 }
 
 impl<C> Instant<C> {
-    /// The clock's zero. The compiler infers the clock from the other argument of a method or
-    /// operator.
+    /// The clock's zero. In an expression such as `now - Instant::EPOCH`, the compiler infers the
+    /// clock from the type of `now`.
     ///
-    /// The zero of `CLOCK_MONOTONIC` is the system's boot or, in a time namespace, another moment.
-    /// Where std's clocks answer, it is the first read in the process.
+    /// The zero of `CLOCK_MONOTONIC` is the system's boot or, in a time namespace, another moment,
+    /// which the offset of the namespace determines. On systems other than Linux, std's clocks
+    /// answer, and the zero is the first read of the clock in the process.
     ///
     /// # Examples
     ///
@@ -275,8 +278,9 @@ impl<C> Sub for Instant<C> {
 /// this only within a thread.
 ///
 /// The kernel's clocks of this kind are [`Monotonic`], [`MonotonicCoarse`](crate::MonotonicCoarse)
-/// and, on Linux, `MonotonicRaw`, `Boottime`, `ProcessCpuTime` and `ThreadCpuTime`. They have the
-/// same methods without the trait, so import it only for generic code, and for a clock of your own.
+/// and, on Linux, `MonotonicRaw`, `Boottime`, `ProcessCpuTime` and `ThreadCpuTime`. These types
+/// have the functions of the trait as inherent functions, so import the trait only for generic code
+/// and for a clock of your own.
 ///
 /// # Examples
 ///
@@ -308,13 +312,16 @@ impl<C> Sub for Instant<C> {
 /// assert!(has_expired(start));
 /// ```
 ///
-/// The functions have no `self`, because a clock is a type. So a struct that is generic over a
-/// clock needs no field for it. But a `dyn MonotonicClock` is not possible (E0038), and a mock must
-/// keep its time in a static variable, which all tests share, or in a thread-local one, which the
-/// other threads of a test do not see. To choose a clock when the program runs, or to give each
-/// test a mock of its own, use [`InstantSource`](crate::InstantSource), whose functions take
-/// `&self`. Both traits can be imported together, even if a clock of your own implements only one
-/// of them:
+/// A clock is a type, so the functions of this trait have no `self`, and a struct that is generic
+/// over a clock needs no field for the clock. This has two drawbacks:
+///
+/// - A `dyn MonotonicClock` is not possible (E0038).
+/// - A mock must keep its time in a static variable, which all tests share, or in a thread-local
+///   variable, which the other threads of a test do not see.
+///
+/// To choose a clock when the program runs, or to give each test a mock of its own, use
+/// [`InstantSource`](crate::InstantSource), whose functions take `&self`. You can import both
+/// traits together, even if a clock of your own implements only one of them:
 ///
 /// ```
 /// # use vdso_time::{Errno, Instant};

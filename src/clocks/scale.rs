@@ -13,9 +13,9 @@
 /// [`MonotonicCoarse`], [`RealtimeCoarse`] and the clocks of the package `vdso-time-counter` are on
 /// these scales. `Boottime`, `MonotonicRaw` and `Tai` are not.
 ///
-/// Implement it for a clock of your own only if a number means the same moment on both clocks. The
-/// compiler cannot check this promise, and the conversions do not check it either: they copy the
-/// number.
+/// Implement `SameScale` for a clock of your own only if the same number means the same moment on
+/// both clocks. The compiler cannot check this promise. The conversions do not check it either,
+/// because they only copy the number.
 ///
 /// [`Instant`]: crate::Instant
 /// [`MonotonicCoarse`]: crate::MonotonicCoarse

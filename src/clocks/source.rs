@@ -9,7 +9,8 @@ use super::monotonic::Instant;
 use super::wall::SystemTime;
 use crate::errno::Errno;
 
-/// A clock that is a value, and returns times of clock `S`.
+/// A clock that is a value. Its `now()` returns an [`Instant<S>`](Instant), which is a time of
+/// clock `S`.
 ///
 /// A [`MonotonicClock`] is a type, which a program chooses when it is compiled. An `InstantSource`
 /// is a value, which a program chooses when it runs: it can be a `dyn InstantSource`, and each test
@@ -29,8 +30,8 @@ use crate::errno::Errno;
 ///
 /// # Examples
 ///
-/// A struct that is generic over its clock needs the bound `InstantSource<C>`, because the times of
-/// a clock name that clock:
+/// A struct that is generic over its clock `C` needs the bound `C: InstantSource<C>`, because the
+/// times of this clock are of the type `Instant<C>`:
 ///
 /// ```
 /// use vdso_time::{Duration, Instant, InstantSource, MonotonicCoarse};
@@ -54,9 +55,10 @@ use crate::errno::Errno;
 /// assert!(Pause::new(MonotonicCoarse, Duration::ZERO).is_over());
 /// ```
 ///
-/// All clocks behind a `dyn InstantSource<S>` return times of the same `S`. In this example `S` is
-/// `AppTime`, a type of the program, which chooses between two clocks and a mock. `elapsed()` does
-/// not compile, because `AppTime` does not implement `MonotonicClock`:
+/// All clocks behind a `dyn InstantSource<S>` return times of the same `S`. In this example, a
+/// program chooses between two clocks and a mock, and `S` is `AppTime`, a type that the program
+/// defines. A call of `elapsed()` does not compile, because `AppTime` does not implement
+/// `MonotonicClock`:
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -146,7 +148,8 @@ pub trait InstantSource<S = Monotonic> {
     }
 }
 
-/// A clock that is a value, and returns times of the wall clock `S`.
+/// A clock that is a value. Its `now()` returns a [`SystemTime<S>`](SystemTime), which is a time of
+/// the wall clock `S`.
 ///
 /// It is to [`WallClock`](crate::WallClock) what [`InstantSource`] is to
 /// [`MonotonicClock`](crate::MonotonicClock). Here as well, [`SystemTime::elapsed`] never reads a
@@ -197,10 +200,11 @@ pub trait SystemTimeSource<S = Realtime> {
     }
 }
 
-// Each clock implements its trait for values separately. We tried one implementation for all of
-// them, `impl<C: MonotonicClock> InstantSource<C> for C`. With it, `Turn::now()` of a user's own
-// clock was ambiguous (E0034) as soon as both traits were imported, and an implementation for a
-// reference to a mock conflicted with it (E0119).
+// Each clock has its own implementation of `InstantSource` or `SystemTimeSource`. We tried one
+// implementation for all clocks, `impl<C: MonotonicClock> InstantSource<C> for C`. With it, a call
+// of `Turn::now()`, where `Turn` is a user's own clock, was ambiguous as soon as both traits were
+// imported (E0034). A user's implementation of `InstantSource` for a reference to a mock conflicted
+// with ours (E0119).
 
 /// Implements the trait for a pointer to a source.
 macro_rules! pointers {

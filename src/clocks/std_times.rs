@@ -1,10 +1,10 @@
 //! Conversions between [`Instant`], [`SystemTime`] and std's types of the same names.
 //!
-//! std's `Instant` is a time of `CLOCK_MONOTONIC` as well (see "Underlying System calls" in its
-//! documentation), but it does not reveal its number. So the first conversion reads both clocks,
-//! one right after the other, and keeps the pair of times. Each conversion computes how far its
-//! argument is from the time of the same clock in this pair, and adds the difference to the time of
-//! the other clock.
+//! On Linux, std's `Instant` is a time of `CLOCK_MONOTONIC` as well (see "Underlying System calls"
+//! in its documentation), but it does not reveal its number. So the first conversion reads the
+//! clock twice in a row, through this crate and through std, and keeps this pair of times. Each
+//! conversion computes how far its argument is from the time of the same type in the pair, and adds
+//! the difference to the time of the other type.
 
 use core::time::Duration;
 use std::sync::OnceLock;
@@ -31,8 +31,9 @@ static MOMENT: OnceLock<Moment> = OnceLock::new();
 const READS: usize = 16;
 
 impl Moment {
-    /// Returns the moment. The clocks are read outside of `get_or_init`, because a panic inside it
-    /// would not name the caller's line.
+    /// Returns the moment. The clocks are read before the call of `get_or_init` and not in its
+    /// closure, because the message of a panic in the closure would not name the line of the user's
+    /// code.
     #[track_caller]
     fn get() -> &'static Self {
         if let Some(moment) = MOMENT.get() {
@@ -65,14 +66,16 @@ impl Moment {
 impl From<Instant> for StdInstant {
     /// Converts a time, such as a deadline for a function that takes `std::time::Instant`.
     ///
-    /// All results of a process are off by the same offset: at most half of the time that the first
-    /// conversion took to read both clocks in the fastest of 16 attempts. That is usually tens of
-    /// nanoseconds, but microseconds were seen when other threads kept the machine busy. Order and
-    /// differences are exact, and converting back gives the same time. The result is meaningless if
-    /// a library such as libfaketime replaces the clock that std reads.
+    /// All results in a process have the same error. The first conversion makes 16 attempts to read
+    /// both clocks, and the error is at most half of the time that the fastest attempt took. That
+    /// is usually tens of nanoseconds, but microseconds were seen when other threads kept the
+    /// machine busy. Because the error is always the same, order and differences are exact, and
+    /// converting back gives the same time. The result is meaningless if a library such as
+    /// libfaketime replaces the clock that std reads.
     ///
-    /// On Linux, std's type can hold every time. On Windows, it cannot hold a time before boot. The
-    /// result is then the moment of the first conversion, which is in the past as well.
+    /// On Linux, std's type can hold every time. On Windows, it cannot hold a time before boot.
+    /// Such a time becomes the moment of the first conversion, so the result is still a time in the
+    /// past.
     ///
     /// The first conversion takes a lock. Do not make it in a signal handler or in the forked child
     /// of a program with threads.

@@ -69,7 +69,7 @@ impl UnixTime {
         }
     }
 
-    /// Returns the time since the earliest one, so that `Duration` does the arithmetic.
+    /// Returns the time as a duration since `MIN`, so that `Duration` does the arithmetic.
     #[inline]
     pub(super) const fn since_earliest(self) -> Duration {
         let seconds = self.seconds.wrapping_sub(i64::MIN) as u64;
@@ -97,9 +97,9 @@ impl UnixTime {
     }
 }
 
-/// Nanoseconds below a second, and the highest bit, which is always set. So the number is never 0,
-/// and `Option<SystemTime>` takes 16 bytes, as it does with std's type. Setting the bit is one
-/// instruction.
+/// Nanoseconds below a second, with the highest bit always set. Because of this bit the number is
+/// never 0, so `Option<SystemTime>` takes 16 bytes, as it does with std's type. The cost is one
+/// instruction, which sets the bit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Nanos(NonZero<u32>);
 

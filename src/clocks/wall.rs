@@ -64,7 +64,8 @@ use crate::types::{Timespec, Timeval, operators};
 /// ```
 pub struct SystemTime<C = Realtime> {
     time: UnixTime,
-    /// `C` itself, so that a time is `Send` or `Sync` only if its clock is.
+    /// The parameter is `C` itself and not, for example, `fn() -> C`, so that a time is `Send` or
+    /// `Sync` only if its clock is.
     clock: PhantomData<C>,
 }
 
@@ -109,8 +110,9 @@ time_of_a_clock!(SystemTime of UnixTime, i128, Realtime, "CLOCK_REALTIME");
 impl SystemTime {
     /// The zero of `CLOCK_REALTIME`: 1970-01-01 00:00:00 UTC.
     ///
-    /// [`EPOCH`](SystemTime::EPOCH) is the zero of any clock. There are two constants because Rust
-    /// does not use the default clock for inference.
+    /// [`EPOCH`](SystemTime::EPOCH) is the zero of any clock. There are two constants, because Rust
+    /// ignores the default of a type parameter when it infers types: `EPOCH` can be used only where
+    /// something else names the clock.
     pub const UNIX_EPOCH: Self = Self::EPOCH;
 
     /// Creates a time from seconds since 1970, as [`as_secs`](Self::as_secs) returns them.
@@ -184,8 +186,8 @@ impl<C: WallClock> SystemTime<C> {
 }
 
 impl<C> SystemTime<C> {
-    /// The clock's zero. The compiler infers the clock from the other argument of a method or
-    /// operator.
+    /// The clock's zero. In a call such as `now.duration_since(SystemTime::EPOCH)`, the compiler
+    /// infers the clock from the type of `now`.
     ///
     /// # Examples
     ///
@@ -244,8 +246,8 @@ impl<C> SystemTime<C> {
         self.time.timespec().as_nanos()
     }
 
-    /// Returns the whole milliseconds that have passed since second
-    /// [`as_secs`](SystemTime::as_secs), below 1,000.
+    /// Returns the part of the time after the whole seconds ([`as_secs`](SystemTime::as_secs)), in
+    /// whole milliseconds: a number below 1,000.
     ///
     /// # Examples
     ///
@@ -261,16 +263,16 @@ impl<C> SystemTime<C> {
         self.subsec_nanos() / 1_000_000
     }
 
-    /// Returns the whole microseconds that have passed since second
-    /// [`as_secs`](SystemTime::as_secs), below 1,000,000.
+    /// Returns the part of the time after the whole seconds ([`as_secs`](SystemTime::as_secs)), in
+    /// whole microseconds: a number below 1,000,000.
     #[inline]
     #[must_use]
     pub const fn subsec_micros(self) -> u32 {
         self.subsec_nanos() / 1_000
     }
 
-    /// Returns the nanoseconds that have passed since second [`as_secs`](SystemTime::as_secs),
-    /// below 1,000,000,000.
+    /// Returns the part of the time after the whole seconds ([`as_secs`](SystemTime::as_secs)), in
+    /// nanoseconds: a number below 1,000,000,000.
     #[inline]
     #[must_use]
     pub const fn subsec_nanos(self) -> u32 {
@@ -332,8 +334,8 @@ impl core::error::Error for SystemTimeError {}
 /// A clock that can be set, and so can go back: its times are [`SystemTime`]s.
 ///
 /// The kernel's clocks of this kind are [`Realtime`], [`RealtimeCoarse`](crate::RealtimeCoarse)
-/// and, on Linux, `Tai`. They have the same methods without the trait, so import it only for
-/// generic code, and for a clock of your own. The documentation of
+/// and, on Linux, `Tai`. These types have the functions of the trait as inherent functions, so
+/// import the trait only for generic code and for a clock of your own. The documentation of
 /// [`MonotonicClock`](crate::MonotonicClock) has an example of a clock whose time a test moves.
 ///
 /// # Examples

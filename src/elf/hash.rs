@@ -35,8 +35,9 @@ pub(super) fn count_sysv(hash: Bytes<'_>, machine: u16) -> Option<usize> {
 /// Returns the number of symbols that `DT_GNU_HASH` implies, or `None` if the table ends outside of
 /// the image.
 ///
-/// The table contains all symbols from `symoffset` on, sorted by bucket. So the chain that starts
-/// last ends with the last symbol.
+/// The table contains all symbols from the index `symoffset` on, sorted by bucket, and the symbols
+/// of a bucket are a chain. So the last symbol is the end of the chain whose first symbol has the
+/// highest index.
 pub(super) fn count_gnu(hash: Bytes<'_>) -> Option<usize> {
     let header = hash.head(16)?;
     let nbuckets = header.word(at(0));

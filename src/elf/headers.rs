@@ -7,18 +7,21 @@ use super::layout::{
     Bytes, D_TAG, DYN_SIZE, E_PHENTSIZE, E_PHNUM, E_PHOFF, EHDR_SIZE, P_OFFSET, P_TYPE, PHDR_SIZE,
 };
 
-/// The program headers must lie in the first 4 KiB of the image. This is the smallest page size,
-/// and a first call tries to parse the first page alone (`process::mapping`).
+/// The program headers must lie in the first 4 KiB of the image. 4 KiB is the smallest page size of
+/// any architecture, and the first call of a process tries to parse the first page alone
+/// (`process::mapping`).
 const HEAD: usize = 4096;
-/// The maximum size of an image. The largest vDSO known has 0.1 MiB.
+/// The maximum size of an image. The largest known vDSO has a size of 0.1 MiB.
 const LARGEST: usize = 1 << 20;
 
 // The types of segments, `p_type`.
 const PT_LOAD: usize = 1;
 const PT_DYNAMIC: usize = 2;
 
-/// The loaded segment. A position in it can be stated in three ways, as the table shows. `p_vaddr`,
-/// `st_value` and the addresses in the dynamic section are addresses as linked.
+/// The loaded segment. A position in it can be stated in three ways, as the table shows. An address
+/// as linked is one that is right if the image is mapped at the address for which it was linked,
+/// which is usually 0. `p_vaddr`, `st_value` and the addresses in the dynamic section are such
+/// addresses.
 ///
 /// ```text
 ///                      image begins   segment begins   both end
@@ -40,17 +43,18 @@ pub(super) struct Load {
 impl Load {
     /// Returns whether an address lies in the segment.
     ///
-    /// The subtraction wraps at 64 bits, so this is right for any `p_vaddr`: gVisor links its image
-    /// at 0xffffffffff700000, and QEMU relocates `p_vaddr` together with the addresses. A 32-bit
-    /// image whose end wraps at 4 GiB is not supported, because no process can map such an image.
+    /// The subtraction wraps at 64 bits, so the answer is right for any `p_vaddr`. In gVisor's
+    /// image, `p_vaddr` is 0xffffffffff700000. QEMU relocates `p_vaddr` and the other addresses in
+    /// its image by the same amount. A 32-bit image whose end wraps at 4 GiB is not supported,
+    /// because no process can map such an image.
     #[inline]
     pub(super) fn contains(self, address: u64) -> bool {
         address.wrapping_sub(self.vaddr) < self.size as u64
     }
 
-    /// Returns the bytes of `image` from a table to the end. The table is at `address`, as linked.
-    /// Returns `None` if the address lies outside of the segment, or is 0, which means that the
-    /// image does not have the table.
+    /// Returns the bytes from the start of a table to the end of `image`. The table is at
+    /// `address`, as linked. Returns `None` if the address is 0, which means that the image does
+    /// not have the table, or if the address lies outside of the segment.
     #[inline]
     pub(super) fn bytes_at(self, image: Bytes<'_>, address: u64) -> Option<Bytes<'_>> {
         if address == 0 || !self.contains(address) {
@@ -65,7 +69,9 @@ impl Load {
         self.start.wrapping_add(self.size)
     }
 
-    /// Returns the value that a symbol at the image's first byte would have. The subtraction wraps.
+    /// Returns the value that a symbol at the image's first byte would have. The subtraction wraps
+    /// if `p_vaddr` is less than the segment's offset, so callers must calculate with the result in
+    /// wrapping arithmetic.
     pub(super) fn origin(self) -> u64 {
         self.vaddr.wrapping_sub(self.start as u64)
     }

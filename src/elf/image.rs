@@ -70,8 +70,8 @@ impl<'a> Image<'a> {
 
     /// Returns the size of the image in bytes, at most 1 MiB. It reads only the first 4 KiB.
     ///
-    /// The image ends with the loaded segment. If the program headers lie after that,
-    /// [`Image::parse`] reads them as well, and needs the bytes up to their end.
+    /// The image ends where the loaded segment ends. If the program headers lie after this end,
+    /// [`Image::parse`] needs more bytes than this size, up to the end of the program headers.
     ///
     /// # Errors
     ///
@@ -81,16 +81,15 @@ impl<'a> Image<'a> {
         Ok(headers.load.image_size())
     }
 
-    /// Parses an image that begins with these bytes, which need not be all of it. Fails if a table
-    /// could continue after them. So:
+    /// Parses the image that begins with `bytes`. The bytes need not contain the whole image, but
+    /// this function fails if a table could continue after them. So `bytes` must contain:
     ///
-    /// - The bytes must contain the whole dynamic section.
-    /// - They must contain `DT_STRSZ` bytes of strings or, without `DT_STRSZ`, the whole image.
-    /// - They must contain a hash table and as many symbols as it counts or, without a hash table,
-    ///   the whole image.
-    /// - They must contain all definitions of versions: [`Versions::new`] reads every one.
+    /// - the whole dynamic section;
+    /// - `DT_STRSZ` bytes of strings or, without `DT_STRSZ`, the whole image;
+    /// - a hash table and as many symbols as it counts or, without a hash table, the whole image;
+    /// - all definitions of versions, because [`Versions::new`] reads every one.
     ///
-    /// If this function succeeds, it has found the symbols of the whole image.
+    /// If this function succeeds, it has found all symbols of the image.
     #[inline]
     pub(crate) fn parse_beginning(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let bytes = Bytes::of_image(bytes)?;
@@ -98,7 +97,8 @@ impl<'a> Image<'a> {
         // The part of the image that these bytes contain.
         let known = bytes.head(load.image_size()).unwrap_or(bytes);
         let section = known.raw.get(dynamic);
-        // The section is in the image, so these bytes end before the image does.
+        // The dynamic section lies within the image. So if `known` does not contain it, `known`
+        // ends before the image does.
         let section = section.ok_or(ParseError::Truncated)?;
         let dynamic = Dynamic::read(known.with(section));
 
@@ -107,8 +107,9 @@ impl<'a> Image<'a> {
         if dynamic.strsz == 0 && known.raw.len() < load.image_size() {
             return Err(ParseError::Truncated); // the string table extends to the end
         }
-        // `strtab` ends where the strings end. `strings` extends to the end of `known`, because
-        // `symbol_count` finds the distance between two tables by their lengths.
+        // `strtab` ends where the strings end. `strings` extends to the end of `known` instead,
+        // because `symbol_count` computes the distance between two tables from the difference of
+        // their lengths.
         let strtab = string_table(strings.raw, dynamic.strsz).ok_or(ParseError::StringTable)?;
 
         let symbols = load.bytes_at(known, dynamic.symtab);
@@ -156,8 +157,9 @@ impl<'a> Image<'a> {
 
     /// Returns `p_vaddr` of the loaded segment.
     ///
-    /// It is 0 in Linux's images. It is not 0 if the image is prelinked (gVisor) or was relocated
-    /// when it was loaded (QEMU).
+    /// It is usually 0. It is not 0 if the image is prelinked, like the images of gVisor, of
+    /// user-mode Linux and of x86_64 kernels before 3.14, or if the image was relocated when it was
+    /// loaded, like QEMU's.
     #[must_use]
     pub fn load_address(&self) -> u64 {
         self.load.vaddr
@@ -187,8 +189,8 @@ impl<'a> Image<'a> {
     }
 
     /// Returns the value of the symbol that [`symbol()`](Self::symbol) returns. The first use of a
-    /// clock function needs only this value. So, unlike `symbol()`, this function does not search
-    /// for the ends of the name and the version in the image.
+    /// clock function needs only this value. Unlike `symbol()`, this function does not create a
+    /// `Symbol`, so it need not search for the NULs that end the name and the version in the image.
     #[inline]
     pub(crate) fn value_of(&self, name: &str, version: Option<&str>) -> Option<u64> {
         let (_, entry) = self.find(name, version)?;
@@ -307,7 +309,8 @@ impl<'a> Image<'a> {
         base.wrapping_add(value.wrapping_sub(self.origin()) as usize)
     }
 
-    /// Returns the value that a symbol at the image's first byte would have. The subtraction wraps.
+    /// Returns the value that a symbol at the image's first byte would have. It can have wrapped
+    /// (see `Load::origin`).
     pub(crate) fn origin(&self) -> u64 {
         self.load.origin()
     }
@@ -391,9 +394,11 @@ fn binding(entry: Bytes<'_>) -> u8 {
 ///   follows the symbol table in every linker script: (0x320 - 0x1d0) / 24 = 14. If the strings
 ///   come first nevertheless, the symbols end with the image.
 ///
-/// The symbols of this image end in its first page, and the hash table proves it: 14 symbols fit
-/// between 0x1d0 and 0x1000. If there were no hash table, more symbols could follow in the next
-/// page. If the hash table counted 200 symbols, some of them would be there.
+/// If `known` is only the first page of this image, this function succeeds, because the hash table
+/// proves that all symbols are in this page: it counts 14, and 151 fit between 0x1d0 and 0x1000.
+/// Without a hash table, this function would fail, because more symbols could follow in the next
+/// page. It would also fail if the hash table counted 200 symbols, because some of them would be in
+/// the next page.
 #[inline]
 fn symbol_count(
     known: Bytes<'_>,

@@ -9,22 +9,23 @@
 //! `DT_SYMTAB`, `DT_STRTAB` and, if present, the hash and version tables. It does not read section
 //! headers, because they need not be in memory.
 //!
-//! The work is bounded for any bytes: an image has at most 1 MiB and 16 version definitions, at
-//! most 1,024 bytes of a name are read, and each function makes one pass over the image.
+//! The amount of work is bounded, whatever the bytes are: an image has at most 1 MiB and 16 version
+//! definitions, at most 1,024 bytes of a name are read, and each function makes one pass over the
+//! image.
 //!
 //! # Why some functions are `#[inline]`
 //!
 //! A program parses its image once, in a first call, and executes most of this code once. So most
 //! of the cost of such a call is the time that the CPU takes to fetch the code and to resolve its
 //! branches. The functions of a first call are `#[inline]`, so that the compiler can put them into
-//! one codegen unit with their caller. Without these hints a first call took 1.07 times as long as
-//! rustix's, and with them it takes the same time. An earlier parser that `inline(always)` put into
-//! one function was not faster, when both were measured in one run.
+//! one codegen unit with their caller. Without these hints, a first call took 1.07 times as long as
+//! rustix's; with them, it takes the same time. An earlier parser, which `inline(always)` put into
+//! one function, was not faster than the present one when we measured the two in one run.
 //!
-//! The functions of a first call do not call memcmp or memchr, for two reasons. A C program without
-//! libc has neither. In a forked child, no page of libc is mapped yet, so each such call costs a
-//! page fault. With these calls, a first call in a child took 1.64 times as long as rustix's;
-//! without them, it took 1.19 times as long.
+//! The functions of a first call do not call memcmp or memchr, for two reasons. First, a C program
+//! without libc has neither function. Second, a forked child starts without page table entries for
+//! libc's code, so such a call costs a page fault. With these calls, a first call in a child took
+//! 1.64 times as long as rustix's; without them, it took 1.19 times as long.
 //!
 //! The optimised code must not contain a panic (tests/codegen/no_panic.rs checks this), because a
 //! first call can come from a C program or from a signal handler, where a panic ends the process.

@@ -36,9 +36,9 @@ impl<'a> Versions<'a> {
         Ok(versions)
     }
 
-    /// Returns where the name of a symbol's version begins in the string table. `image` is any part
-    /// of the image, from which this function takes the class, and `symbol` is the index in the
-    /// symbol table.
+    /// Returns where the name of a symbol's version begins in the string table. `symbol` is the
+    /// symbol's index in the symbol table. `image` can be any part of the image, because this
+    /// function needs it only for the image's class.
     #[inline]
     pub(super) fn name_of(self, image: Bytes<'a>, symbol: usize) -> Option<usize> {
         let index = image.with(self.versym).tail_of(symbol, 2)?.half(at(0));

@@ -1,7 +1,7 @@
 //! `AT_SYSINFO_EHDR`, the entry of the auxiliary vector that contains the vDSO's address.
 //!
-//! It comes from the program itself ([`set`]) or from libc's getauxval or, without libc, from the
-//! kernel.
+//! If the program has set the address ([`set`]), this crate uses that address. Otherwise the
+//! address comes from libc's getauxval or, without the feature `libc`, from the kernel.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -24,8 +24,9 @@ const LOOKED_UP: usize = usize::MAX - 1;
 pub(crate) struct VdsoAddress {
     pub(crate) address: usize,
     /// Whether the address comes from getauxval. Such an address is the vDSO's, unless the program
-    /// itself removed the vDSO. Tools that unmap the vDSO, such as valgrind, also remove the entry
-    /// that getauxval reads, but not the one in the kernel's own copy of the vector.
+    /// itself removed the vDSO: tools that unmap the vDSO, such as valgrind, also remove the entry
+    /// that getauxval reads. They do not remove the entry in the kernel's own copy of the vector,
+    /// so an address from the kernel is not trusted.
     pub(crate) is_trusted: bool,
 }
 
@@ -59,9 +60,10 @@ pub(crate) fn vdso_address() -> Option<VdsoAddress> {
 
 /// Returns a value of the auxiliary vector, or 0 if the entry is missing. `errno` does not change.
 ///
-/// libc's function sets `errno` if the entry is missing, as under valgrind, and the previous value
-/// would be lost. So this function reads `errno` before the call, and restores it. To read it, the
-/// program needs thread-local storage; docs/NO_LIBC.md names the programs that might have none yet.
+/// If the entry is missing, as under valgrind, getauxval sets `errno`, and the previous value would
+/// be lost. So this function reads `errno` before the call, and restores it afterwards. `errno` is
+/// in thread-local storage. docs/NO_LIBC.md names the programs that might not have such storage
+/// yet.
 #[cfg(any(feature = "libc", vdso_time_libc_fallback))]
 #[must_use]
 pub fn value(tag: usize) -> usize {

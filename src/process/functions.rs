@@ -12,9 +12,12 @@ use crate::types::{ClockId, Timespec, Timeval};
 /// A function of the vDSO, as a pointer with its C signature.
 ///
 /// The function may be called as long as the image is mapped. Each pointer that is passed to it
-/// must be aligned and valid for writes, and the function writes nowhere else. It returns 0 or a
-/// negated error number; on powerpc64, the error number is positive. `EINVAL` means that the clock
-/// does not exist. After any other error, ask the kernel ([`syscall`](crate::syscall)).
+/// must be aligned and valid for writes, or null if the variant's documentation allows null. The
+/// function writes nowhere else.
+///
+/// [`Time64`](Self::Time64) returns the time. The other functions return 0 or a negated error
+/// number; on powerpc64, the error number is positive. `EINVAL` means that the clock does not
+/// exist. After any other error, ask the kernel ([`syscall`](crate::syscall)).
 ///
 /// This crate derives the signature from the name of the symbol, and cannot check it. In an image
 /// that is not the kernel's ([`Vdso::from_ptr`](super::vdso::Vdso::from_ptr)), the caller of the

@@ -12,9 +12,9 @@ use crate::types::Cpu;
 /// sandbox. The call gets the address of the page's second byte instead of its first, because
 /// address 0 would mean that no signal set is passed.
 ///
-/// memcheck reports this call as an error if the vDSO was unmapped (docs/NO_LIBC.md). We tried
-/// mincore(2), which memcheck accepts. It takes four times as long, and it succeeds for pages that
-/// cannot be read (`PROT_NONE`), so this crate would crash on them.
+/// If the vDSO was unmapped, valgrind's memcheck reports this call as an error (docs/NO_LIBC.md).
+/// We tried mincore(2), which memcheck accepts. But mincore(2) takes four times as long. It also
+/// succeeds for pages that cannot be read (`PROT_NONE`), so this crate would crash on such a page.
 pub(crate) fn probe(address: usize) -> Result<(), Errno> {
     const UNKNOWN_HOW: usize = !0;
     // SAFETY: with an unknown `how` the call fails for every address and changes nothing.

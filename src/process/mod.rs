@@ -29,9 +29,10 @@
 //! | 4 | a symbol is missing | `NoSymbol`, for this function only |
 //! | 4 | a symbol must not be called | its `Quirk`, for this function only |
 //!
-//! The function that was found can fail as well, in any call. If it returns `EINVAL` for a clock,
-//! this is final. After any other error, and if 32-bit seconds overflow, the caller makes the
-//! system calls that the architecture's table lists, in that order (`sys::vdso::calls`).
+//! A function of the vDSO that was found can still fail, in the first call or in a later one. If it
+//! returns `EINVAL` for the clock that the program asked for, the kernel has no such clock, and the
+//! program gets this error. After any other error, and if 32-bit seconds overflow,
+//! `sys::vdso::calls` makes the system calls that the architecture's table lists, in that order.
 
 #![allow(unsafe_code, reason = "mappings and system calls")]
 

@@ -74,8 +74,8 @@ impl<'a> Vdso<'a> {
     ///
     /// # Safety
     ///
-    /// `base` must be the start of a page. These bytes must be readable, initialized, and part of
-    /// one allocation that `base` may read, such as a mapping:
+    /// `base` must be the start of a page. These bytes must be readable and initialized, and must
+    /// belong to one allocation, such as a mapping, that can be read through `base`:
     ///
     /// - the 4096 bytes from `base`, whatever they contain;
     /// - if they begin an image, all of it: [`Image::extent`] bytes, at most 1 MiB.
@@ -135,9 +135,11 @@ impl<'a> Vdso<'a> {
 
     /// Returns the functions of the image that this crate calls, as typed pointers.
     ///
-    /// A call through such a pointer saves two steps of this crate's own functions: they load the
-    /// pointer from memory, and test whether the vDSO failed, so that the kernel must answer. No
-    /// function is found in an image of another architecture, or where this crate calls libc
+    /// This crate's own functions do two things that a call through such a pointer saves. Before
+    /// the call, they load the pointer from memory. After it, they test whether the vDSO failed,
+    /// and if so, they ask the kernel.
+    ///
+    /// No function is found in an image of another architecture, or where this crate calls libc
     /// ([`ARCH`](crate::ARCH) is `None`).
     ///
     /// # Examples
@@ -182,8 +184,8 @@ impl<'a> Vdso<'a> {
 ///
 /// # Errors
 ///
-/// `EBUSY`: the address was set before, or another function of this crate was called before and
-/// looked up the address itself. In both cases, this call changes nothing.
+/// `EBUSY`: the address was set before, or an earlier call of another function of this crate has
+/// already looked the address up. In both cases, this call changes nothing.
 ///
 /// # Safety
 ///

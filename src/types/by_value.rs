@@ -1,8 +1,9 @@
 //! Comparison and hashing of times by their values.
 
-/// Implements comparison and hashing of a time through the number that a method returns. A derive
-/// would compare the fields, so a time whose `tv_nsec` or `tv_usec` is out of its range would
-/// differ from an equal time, although both print the same text.
+/// Implements comparison and hashing of a type of time. Both use the number that the method
+/// `$number` returns: the whole time in nanoseconds or microseconds. A derive would compare the
+/// fields instead. Then, if `tv_nsec` or `tv_usec` is out of its range, two values for the same
+/// moment would not be equal, although both print the same text.
 macro_rules! by_value {
     ($Time:ty, $number:ident) => {
         impl PartialEq for $Time {

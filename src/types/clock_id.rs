@@ -49,8 +49,8 @@ clocks! {
     REALTIME_ALARM = 8, "CLOCK_REALTIME_ALARM";
     /// `BOOTTIME`, for timers that wake a suspended system. A read is a system call.
     BOOTTIME_ALARM = 9, "CLOCK_BOOTTIME_ALARM";
-    /// International Atomic Time, which counts leap seconds, since Linux 3.10. It equals `REALTIME`
-    /// until NTP sets the offset between the two.
+    /// International Atomic Time, which counts leap seconds. Linux has had this clock since version
+    /// 3.10. It equals `REALTIME` until NTP sets the offset between the two.
     TAI = 11, "CLOCK_TAI";
 }
 
@@ -82,7 +82,8 @@ impl ClockId {
     /// # Ok::<(), Errno>(())
     /// ```
     ///
-    /// The type is unsigned, unlike libc's `pid_t`, because a negative number is not a process:
+    /// The parameter is unsigned, unlike libc's `pid_t`, because a negative number is not a
+    /// process:
     ///
     /// ```compile_fail,E0308
     /// let pid: i32 = -1; // libc::fork() failed
@@ -226,8 +227,8 @@ impl core::error::Error for ParseClockIdError {}
 impl From<BorrowedFd<'_>> for ClockId {
     /// Returns the clock of an open file, as [`ClockId::from_fd`] does.
     ///
-    /// Keep the file open while you read the clock. The number does not keep it open, and can
-    /// belong to another file after it is closed.
+    /// Keep the file open while you read the clock, because a `ClockId` does not keep it open.
+    /// After the file is closed, its descriptor's number can belong to another file.
     fn from(fd: BorrowedFd<'_>) -> Self {
         Self::from_fd(fd.as_raw_fd())
     }

@@ -15,8 +15,9 @@ const NANOS_PER_SEC: i64 = 1_000_000_000;
 /// It has the layout of `struct __kernel_timespec` (include/uapi/linux/time_types.h). Unlike
 /// [`Instant`] and [`SystemTime`], the type does not say which clock the time is from.
 ///
-/// There is no conversion to `libc::timespec`, because a new major version of libc would break it.
-/// Convert the two fields.
+/// There is no conversion to `libc::timespec`, because libc's type would then be part of this
+/// crate's API, and a new major version of libc would break the API. Convert the two fields
+/// instead.
 ///
 /// The fields are public, as in C, so `tv_nsec` can be out of its range. Comparisons then carry the
 /// nanoseconds into the seconds: two times are equal, and have the same hash, if they are the same
@@ -87,7 +88,7 @@ impl Timespec {
 
     /// Returns the duration since `earlier`, or `None` if `earlier` is later.
     ///
-    /// The result is also `None` if the duration has more than 2^64 seconds, which is possible only
+    /// The result is also `None` if the duration is 2^64 seconds or longer, which is possible only
     /// if a `tv_nsec` is out of its range.
     #[inline]
     #[must_use]
@@ -101,16 +102,16 @@ impl Timespec {
             return None;
         }
         let below = (nanos % NANOS_PER_SEC as i128) as u32;
-        // `below` is less than a second, but on 32-bit targets only this second `%` shows it to the
-        // compiler, which then removes the panic of `new`.
+        // `below` is always less than `NANOS_PER_SEC`. On 32-bit targets, the compiler sees this
+        // only if the `%` is repeated here. It then removes the panic of `new`.
         Some(Duration::new(seconds as u64, below % NANOS_PER_SEC as u32))
     }
 
     /// Creates a time from nanoseconds, or returns `None` if its seconds do not fit.
     #[inline]
     pub(crate) const fn from_all_nanos(nanos: i128) -> Option<Self> {
-        // If the caller's number has 64 bits, the compiler removes this test and the 128-bit
-        // division.
+        // If a caller passes a number that was converted from 64 bits, this test always succeeds,
+        // so the compiler removes the test and the 128-bit division below.
         if nanos as i64 as i128 == nanos {
             return Some(Self::from_nanos(nanos as i64));
         }
@@ -200,8 +201,9 @@ pub(crate) struct Timespec32 {
 }
 
 impl Timespec32 {
-    /// Returns the time in 64 bits, or `EOVERFLOW` for negative seconds. Negative seconds are a
-    /// time after January 2038, because no clock of the system has a time before its zero.
+    /// Returns the time in 64 bits, or `EOVERFLOW` if the seconds are negative. No clock of the
+    /// system has a time before its zero, so negative seconds mean that the 32-bit seconds have
+    /// overflowed: it is after January 2038.
     pub(crate) fn widened(self) -> Result<Timespec, Errno> {
         if self.tv_sec < 0 {
             return Err(Errno::EOVERFLOW);

@@ -18,7 +18,7 @@
 
 namespace vdso_time {
 
-/* The common part of the clocks. Their time points are relative to the epoch of `Epoch`. */
+/* What the clocks have in common. `Epoch` is the clock to which their time points belong. */
 template <class Epoch, bool IsSteady>
 struct basic_clock {
     using duration = std::chrono::nanoseconds;
@@ -42,15 +42,15 @@ struct steady_clock : basic_clock<std::chrono::steady_clock, true> {
     static time_point now() noexcept { return read(CLOCK_MONOTONIC); }
 };
 
-/* CLOCK_REALTIME. Its time points have the epoch of std::chrono::system_clock, in nanoseconds. */
+/* CLOCK_REALTIME. Its time points are those of std::chrono::system_clock, in nanoseconds. */
 struct system_clock : basic_clock<std::chrono::system_clock, false> {
     static time_point now() noexcept { return read(CLOCK_REALTIME); }
 };
 
 /*
  * CLOCK_MONOTONIC at the last timer tick, which was usually at most 10 ms ago. This clock is behind
- * steady_clock, so its time points cannot be mixed with those of another clock. to_steady()
- * converts a time point, for wait_until().
+ * steady_clock, so its time points have a type of their own, which cannot be mixed with the types
+ * of other clocks. to_steady() converts a time point to one of steady_clock, for wait_until().
  */
 struct coarse_clock : basic_clock<coarse_clock, true> {
     static time_point now() noexcept { return read(CLOCK_MONOTONIC_COARSE); }
@@ -61,8 +61,8 @@ struct coarse_clock : basic_clock<coarse_clock, true> {
 };
 
 /*
- * CLOCK_MONOTONIC, read from the counter (vdso_time_counter.h). Its time points cannot be mixed
- * with those of another clock either.
+ * CLOCK_MONOTONIC, read from the CPU's counter (vdso_time_counter.h). Like those of coarse_clock,
+ * its time points have a type of their own, and to_steady() converts them.
  */
 struct counter_clock : basic_clock<counter_clock, true> {
     static time_point now() noexcept

@@ -1,9 +1,9 @@
 /*
  * The other two headers include this one if clang compiles with -fsanitize=memory.
  *
- * The library is not instrumented, so MemorySanitizer takes the bytes that it stores for
- * uninitialised. The functions below call the library's functions, and then mark these bytes as
- * initialised. MIT or Apache-2.0.
+ * MemorySanitizer does not see what the library stores, because the library is not instrumented. It
+ * would report the stored bytes as uninitialised. So the functions below call the library's
+ * functions, and then mark the bytes that these have stored as initialised. MIT or Apache-2.0.
  */
 
 #include <sanitizer/msan_interface.h>
@@ -90,7 +90,6 @@ VDSO_TIME_MSAN int vdso_time_msan_counter_get_state(struct vdso_time_counter_sta
   VDSO_TIME_STORED(!error, state);
   return error;
 }
-/* A macro with an argument, because the structure has the same name. */
 #define vdso_time_counter_get_state(state) vdso_time_msan_counter_get_state(state)
 
 #endif

@@ -55,13 +55,14 @@ pub enum vdso_time_cause {
     CannotTell = 1,
     /// The process has no vDSO.
     NoVdso = 2,
-    /// The kernel found no timer that user space can read (arm).
+    /// On arm: the kernel found no timer that user space can read, so it blanked the names of the
+    /// vDSO's functions.
     BlankedNames = 3,
     /// The vDSO's function is missing, or must not be called.
     NoFunction = 4,
     /// The kernel has no such clock, or a sandbox denies it.
     Refused = 5,
-    /// No vDSO answers for this clock, or the vDSO of this kernel does not.
+    /// This kernel's vDSO does not read this clock. Some clocks are not read by any kernel's vDSO.
     ClockNotServed = 6,
     /// The vDSO cannot read the kernel's clock source.
     ClockSource = 7,
@@ -71,8 +72,8 @@ pub enum vdso_time_cause {
     Unexplained = 9,
 }
 
-/// Returns the seconds since the Epoch, or a negative error. Like the result of time(2), it changes
-/// only at a timer tick, up to 10 ms after the second of CLOCK_REALTIME.
+/// Returns the seconds since the Epoch, or a negative error. As with time(2), the result changes
+/// only at a timer tick, which comes up to 10 ms after CLOCK_REALTIME has reached the next second.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_time() -> i64 {
     vdso_time::try_time().unwrap_or_else(|error| negative(error).into())
@@ -117,10 +118,11 @@ pub unsafe extern "C" fn vdso_time_getcpu(cpu: *mut c_uint, node: *mut c_uint) -
 }
 
 /// Returns 1 if a read of a clock with vdso_time_clock_gettime() was measured to cost at most two
-/// thirds of a system call. Returns 0 otherwise, even if the cost is unknown or the clock does not
-/// exist.
+/// thirds of a system call. Returns 0 in all other cases: the read costs about as much as a system
+/// call, its cost is unknown, or the clock does not exist.
 ///
-/// vdso_time_read_cost() makes the same measurement, and distinguishes these cases.
+/// vdso_time_read_cost() makes the same measurement, and distinguishes a read that costs as much as
+/// a system call from a read whose cost is unknown.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_is_fast(clock: i32) -> c_int {
     let cost = vdso_time::read_cost(ClockId::from_raw(clock));
@@ -130,16 +132,17 @@ pub extern "C" fn vdso_time_is_fast(clock: i32) -> c_int {
 /// Measures what a read of a clock with vdso_time_clock_gettime() costs.
 ///
 /// VDSO_TIME_COST_SYSTEM_CALL is the normal result for CPU-time clocks. For another clock it
-/// usually means that the vDSO cannot read the kernel's clock source, such as hpet. A program can
-/// warn about that. vdso_time_routes() does not show it, because the vDSO's function still answers:
-/// it makes the system call.
+/// usually means that the kernel's clock source is one that the vDSO cannot read, such as hpet. A
+/// program can log a warning in that case. vdso_time_routes() does not reveal the problem: it names
+/// the vDSO's function as the one that answers, although that function itself makes the system
+/// call.
 ///
-/// The result holds only for this moment, and an interrupt can mislead the measurement. For a
-/// proof, run the program vdso-doctor.
+/// The result holds for the moment of the call. This is a timing test, which an interrupt can
+/// mislead. The program vdso-doctor proves where the clock is read.
 ///
-/// It makes at most 16 system calls clock_gettime(2). Call it before the program enters a sandbox
-/// that kills the process for them. In a sandbox that denies them with an error, the cost is
-/// unknown.
+/// This function makes at most 16 system calls clock_gettime(2). Call it before the program enters
+/// a sandbox that kills the process for such a call. In a sandbox that denies the calls with an
+/// error, the cost is unknown.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_read_cost(clock: i32) -> vdso_time_cost {
     match vdso_time::read_cost(ClockId::from_raw(clock)) {
@@ -149,13 +152,15 @@ pub extern "C" fn vdso_time_read_cost(clock: i32) -> vdso_time_cost {
     }
 }
 
-/// Explains what a read of a clock with vdso_time_clock_gettime() costs, and writes a text for a
-/// log: why, and what to do. The text has at most `size` bytes with the final NUL; 256 are enough.
+/// Explains why a read of a clock with vdso_time_clock_gettime() costs what it costs. Returns the
+/// cause, and writes a text for a log, which states the cause and says what to do about it. The
+/// text has at most `size` bytes, including the final NUL; 256 are enough.
 ///
-/// A program that calls it needs no list of clock sources that are slow, because the cost is
-/// measured, and the name of the clock source only explains it. It makes at most 32 system calls
-/// clock_gettime(2), and opens two files of /sys if reads enter the kernel. Call it before the
-/// program enters a sandbox.
+/// A program that calls this function needs no list of slow clock sources: the function measures
+/// the cost, and uses the name of the clock source only to explain that cost.
+///
+/// This function makes at most 32 system calls clock_gettime(2), and opens two files of /sys if
+/// reads enter the kernel. Call it before the program enters a sandbox.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_explain(
     clock: i32,
@@ -201,11 +206,13 @@ pub unsafe extern "C" fn vdso_time_set_address(ehdr: *const c_void) -> c_int {
     }
 }
 
-/// Finds the image of the vDSO, which stays until the process ends. It must not be written to.
+/// Finds the image of the vDSO, and stores its address and its size. The image stays mapped until
+/// the process ends. The program must not write to it.
 ///
-/// Returns -ENOENT if the process has no vDSO, -EFAULT if the vDSO was unmapped, -EPERM if a
-/// sandbox denied the check of its address, and -ENOEXEC if it is malformed. The clock functions
-/// work even then.
+/// Returns -ENOENT if the process has no vDSO, -EFAULT if the vDSO has been unmapped, -EPERM if a
+/// sandbox denied the check of its address, and -ENOEXEC if the image is malformed. The clock
+/// functions work even in these cases. Without the feature libc, -ENOENT can also mean that the
+/// auxiliary vector could not be read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_locate(base: *mut *const c_void, size: *mut usize) -> c_int {
     match Vdso::locate() {
@@ -226,8 +233,9 @@ pub unsafe extern "C" fn vdso_time_locate(base: *mut *const c_void, size: *mut u
 /// version of NULL, any version matches. Each call searches the image, so keep the result.
 /// vdso_sym() of parse_vdso.c takes the arguments in the opposite order.
 ///
-/// Functions of the vDSO return negative errors. The exception is powerpc, where a bit of the
-/// condition register marks an error, which a C program cannot read.
+/// Functions of the vDSO return errors as negative numbers. The exception is powerpc: there, a bit
+/// of the condition register says whether the result is an error, and a C program cannot read that
+/// bit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_symbol(
     name: *const c_char,
@@ -240,9 +248,9 @@ pub unsafe extern "C" fn vdso_time_symbol(
     }
 }
 
-/// Writes one line for each function, which says what answers it. Writes at most `size` bytes,
-/// including the final NUL. Returns the length of the whole text without the NUL, as snprintf(3)
-/// does.
+/// Writes a text with one line for each function that the vDSO can answer, such as clock_gettime.
+/// The line says whether the vDSO or a system call answers. Writes at most `size` bytes, including
+/// the final NUL. Returns the length of the whole text without the NUL, as snprintf(3) does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_routes(text: *mut c_char, size: usize) -> usize {
     // SAFETY: the caller passes null or room for `size` bytes.
@@ -268,9 +276,10 @@ unsafe fn write_text(what: &dyn fmt::Display, text: *mut c_char, size: usize) ->
     text.length
 }
 
-/// A text that is cut off after `size` bytes. It is not a slice, because, as with snprintf(3), a
-/// caller can pass `SIZE_MAX` if there is room enough, and then most of the bytes do not belong to
-/// the caller.
+/// A text that is cut off after `size` bytes.
+///
+/// It is not a slice of `size` bytes, because the caller's buffer can be shorter than `size`: as
+/// with snprintf(3), a caller that knows that the text fits can pass `SIZE_MAX`.
 struct Text {
     to: *mut u8,
     size: usize,

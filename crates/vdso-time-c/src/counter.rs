@@ -15,13 +15,15 @@ use crate::{negative, store};
 pub enum vdso_time_counter_status {
     /// The counter answers.
     Used = 0,
-    /// The counter's rate is being measured, which takes 11 ms of reads.
+    /// The counter's rate is being measured. This takes at least 11 ms from the first read, and
+    /// starts again if two reads are more than a second apart.
     Calibrating = 1,
-    /// No read came in time to renew the segment. The counter is used again after two reads within
-    /// 1 ms.
+    /// No read came in time to renew the clock, as one must every 8 to 16 ms. The vDSO answers
+    /// until two reads come within 1 ms.
     Stale = 2,
-    /// Another caller is updating the clock. If the status stays, a signal handler that jumped, a
-    /// cancelled thread or a fork cut the update off.
+    /// Another caller is updating the clock. If this status never ends, the update was cut off, by
+    /// a signal handler that called siglongjmp(3), by a cancelled thread or by a fork. The
+    /// beginning of vdso_time_counter.h describes these cases.
     Updating = 3,
     /// The vDSO reads no counter that a program can read.
     NoCounter = 4,
@@ -59,9 +61,9 @@ pub struct vdso_time_counter_state {
     pub reserved: u32,
 }
 
-/// Returns the nanoseconds of CLOCK_MONOTONIC from the CPU's counter, or a negative error. The time
-/// is not earlier than a time that any thread read before, with the exceptions that "Order" in the
-/// documentation of vdso-time-counter lists.
+/// Returns the nanoseconds of CLOCK_MONOTONIC, read from the CPU's counter, or a negative error.
+/// The time is not earlier than a time that any thread read before. The section "Order" in the
+/// documentation of the Rust crate vdso-time-counter lists the exceptions.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_monotonic() -> i64 {
     match CounterMonotonic::try_now() {
@@ -70,9 +72,9 @@ pub extern "C" fn vdso_time_counter_monotonic() -> i64 {
     }
 }
 
-/// Returns the nanoseconds since the Epoch from the CPU's counter, or a negative error. With the
-/// same exceptions as for vdso_time_counter_monotonic(), the time is earlier than a time that any
-/// thread read before only if CLOCK_REALTIME was set back.
+/// Returns the nanoseconds since the Epoch, read from the CPU's counter, or a negative error. The
+/// time is not earlier than a time that any thread read before, unless CLOCK_REALTIME was set back.
+/// The exceptions for vdso_time_counter_monotonic() apply here as well.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_realtime() -> i64 {
     let now = match CounterRealtime::try_now() {
@@ -123,12 +125,12 @@ pub unsafe extern "C" fn vdso_time_counter_get_state(state: *mut vdso_time_count
     unsafe { store(Ok(seen), state) }
 }
 
-/// Checks whether the counter will be used in this process, before it is measured. Returns
-/// VDSO_TIME_COUNTER_STATUS_USED, or the reason why the vDSO will answer instead.
+/// Checks whether this process will use the counter, without waiting until the counter's rate is
+/// measured. Returns VDSO_TIME_COUNTER_STATUS_USED, or the reason why the vDSO will answer instead.
 ///
-/// It makes system calls, which the documentation of the Rust crate vdso-time-counter lists. Call
-/// it once, before the first read and before the program enters a sandbox. It cannot predict
-/// VDSO_TIME_COUNTER_STATUS_FREQUENCY, which only a measurement finds.
+/// This function makes system calls, which the documentation of the Rust crate vdso-time-counter
+/// lists. Call it once, before the first read and before the program enters a sandbox. It cannot
+/// predict VDSO_TIME_COUNTER_STATUS_FREQUENCY, which only a measurement finds.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_check() -> vdso_time_counter_status {
     match counter::check() {
@@ -137,9 +139,10 @@ pub extern "C" fn vdso_time_counter_check() -> vdso_time_counter_status {
     }
 }
 
-/// Trusts the hypervisor's statement about the counter under kvm-clock, instead of the CPU's, for
-/// the rest of the process's life. The documentation of the Rust function trust_hypervisor says how
-/// far a read can be off after the virtual machine was moved.
+/// Makes the clock trust the hypervisor for the rest of the process's life. Under kvm-clock, the
+/// counter is then used even if the CPU does not state that the counter is invariant, as long as
+/// the hypervisor states that the counters of all CPUs agree. The documentation of the Rust
+/// function trust_hypervisor says how far a read can be off after the virtual machine was moved.
 ///
 /// Returns -EBUSY and changes nothing if the clock was read before.
 #[unsafe(no_mangle)]

@@ -55,7 +55,7 @@ macro_rules! clock {
                 }
             }
 
-            /// Returns the time of this clock, or the error of a sandbox.
+            /// Returns the time of this clock, or an error if a sandbox denies it.
             ///
             /// # Errors
             ///
@@ -120,9 +120,10 @@ macro_rules! clock {
 clock! {
     /// `CLOCK_MONOTONIC`, read from the counter after all earlier instructions.
     ///
-    /// No time is earlier than a time that any thread read before, except as [Order](super#order)
-    /// says. A thread that only compares times of its own can use [`CounterMonotonicUnordered`],
-    /// which is cheaper. [`CounterRealtime::of`] returns the wall time of an instant.
+    /// A read never returns an earlier time than a previous read of any thread, except as
+    /// [Order](super#order) says. A thread that only compares its own times can use
+    /// [`CounterMonotonicUnordered`], which is cheaper. [`CounterRealtime::of`] returns the wall
+    /// time of an instant.
     ///
     /// # Examples
     ///
@@ -149,8 +150,9 @@ clock! {
     /// kept, so the clock goes back only if `CLOCK_REALTIME` does, except as [Order](super#order)
     /// says. The offset is right to a fraction of the time that a read of the kernel's clocks
     /// takes: to about 5 ns if a read takes 25 ns. If `CLOCK_REALTIME` is set, or a leap second
-    /// sets it back (`STA_INS`), the next segment follows it, at most 17 ms later. A step that is
-    /// shorter than eight reads of the kernel's clocks, usually 200 ns, might not be followed.
+    /// sets it back (`STA_INS`), the next segment follows it, at most 17 ms later. A step might not
+    /// be followed if it is smaller than the time that eight reads of the kernel's clocks take,
+    /// usually 200 ns.
     ///
     /// # Examples
     ///
@@ -170,10 +172,11 @@ clock! {
 clock! {
     /// `CLOCK_MONOTONIC`, from the cheapest read of the counter.
     ///
-    /// The CPU may read the counter before it has finished earlier instructions. So no time is
-    /// earlier than a time that the *same thread* read before, except as [Order](super#order) says.
-    /// But a time can be some nanoseconds earlier than a time that another thread read before. The
-    /// times of this clock do not mix with the times of [`CounterMonotonic`], which promises more:
+    /// The CPU may read the counter before it has finished earlier instructions. So the order holds
+    /// only within a thread: a read never returns an earlier time than a previous read of the *same
+    /// thread*, except as [Order](super#order) says. But its time can be some nanoseconds earlier
+    /// than a time that another thread has already read. The times of this clock do not mix with
+    /// the times of [`CounterMonotonic`], which promises more:
     ///
     /// ```compile_fail,E0277
     /// use vdso_time_counter::{CounterMonotonic, CounterMonotonicUnordered};
@@ -210,9 +213,9 @@ impl CounterRealtime {
     /// clocks, of [`vdso_time::Monotonic`], or of another clock that is
     /// [`SameScale<Monotonic>`](SameScale).
     ///
-    /// If the wall clock was set after the instant, the result is the time that it would have shown
-    /// if it had been set before. For an instant from before a suspend the result is too late,
-    /// because `CLOCK_MONOTONIC` stands still during a suspend.
+    /// If the wall clock was set after the instant, the result is the time that the wall clock
+    /// would have shown at the instant if it had already been set. For an instant from before a
+    /// suspend the result is too late, because `CLOCK_MONOTONIC` stands still during a suspend.
     ///
     /// # Errors
     ///

@@ -17,8 +17,9 @@ const _: () = assert!(size_of::<CounterClock<Native>>() == align_of::<CounterClo
 /// Returns whether the counter is used, how accurate it is, and what the clock has done so far.
 ///
 /// All values are from one moment. The call reads the counter and the kernel's clock, but it makes
-/// no segment and does not ask for the clock source. Before the first reads the status is
-/// `Calibrating`. To find out in that case whether the counter will be used, call [`check`].
+/// no segment and does not ask the kernel for its clock source. Before the first reads the status
+/// is `Calibrating`, which does not show whether the counter will be used. To find that out, call
+/// [`check`].
 #[must_use]
 pub fn state() -> State {
     let state = CLOCK.state();
@@ -41,15 +42,15 @@ pub fn state() -> State {
 ///
 /// # Errors
 ///
-/// If the counter will not be used, or will not be used for some time. The error says why.
+/// If the counter will not be used, either permanently or for some time. The error says why.
 pub fn check() -> Result<(), Unavailable> {
     CLOCK.check()
 }
 
 /// Prepares the clock for a sandbox: measures the counter, and forbids the clock's system calls.
 ///
-/// Only the program, which knows its sandbox, should call this, and never a library. The effect
-/// lasts for the rest of the process's life.
+/// A library should never call this, because only the program knows its sandbox. The effect lasts
+/// for the rest of the process's life.
 ///
 /// It calls [`vdso_time::warm_up`], and reads the clock until the counter is measured, for at most
 /// 50 ms. From then on the clock makes none of [its system calls](super#in-a-sandbox), even if 50
@@ -77,8 +78,8 @@ pub fn prepare_for_sandbox() -> Status {
 
 /// Trusts the hypervisor's statement about the counter instead of the CPU's.
 ///
-/// Only the program, whose operator knows whether the virtual machine can be moved, should call
-/// this, and never a library. The effect lasts for the rest of the process's life.
+/// A library should never call this, because only the operator of the program knows whether the
+/// virtual machine can be moved. The effect lasts for the rest of the process's life.
 ///
 /// Under `kvm-clock` the counter is used if the CPU has the invariant bit (CPUID). The bit
 /// promises, for the guest's life, that no move changes the counter's rate or offset. QEMU hides

@@ -38,8 +38,8 @@ pub use vdso_time::Duration;
 
 /// A time of [`CounterMonotonic`].
 ///
-/// To read the time, call [`CounterMonotonic::now`]. The type itself has no `now`, because
-/// [`vdso_time::Instant::now`] reads the kernel's clock. So this does not compile:
+/// To read the time, call [`CounterMonotonic::now`]. The type itself has no `now`:
+/// [`vdso_time::Instant::now`] exists only for the kernel's clock. So this does not compile:
 ///
 /// ```compile_fail,E0599
 /// use vdso_time_counter::Instant;

@@ -8,7 +8,7 @@ use super::machine::arch::{Counter as _, CpuCounter};
 
 /// A value of the counter, which can be converted to a time later.
 ///
-/// Taking a value costs one read of the counter. A log takes `Ticks` where it must be fast, and
+/// Taking a value costs one read of the counter. A logger takes `Ticks` where it must be fast, and
 /// converts them when it writes. Sort the values, not the times: values that are converted at
 /// different moments are converted with different errors. Values from before a reboot, a suspend or
 /// a move of the virtual machine have no meaning afterwards. To get the duration between two
@@ -21,7 +21,7 @@ use super::machine::arch::{Counter as _, CpuCounter};
 ///
 /// - While the counter is unavailable, as under `hpet`, [`read`](Self::read) still reads it, and
 ///   [`monotonic`](Self::monotonic) returns `None`.
-/// - A thread that must not read the counter (`PR_SET_TSC`) gets SIGSEGV, even from
+/// - A thread that is not allowed to read the counter (`PR_SET_TSC`) gets SIGSEGV, even from
 ///   [`try_read`](Self::try_read) and while the status says that the counter is unavailable.
 ///
 /// # Examples
@@ -104,13 +104,13 @@ impl Ticks {
     /// Returns `None` if the counter is not used or not measured yet. A value from before the
     /// measurement can be converted after it. A value from before the clock's zero gives 0.
     ///
-    /// A value of the current segment is converted with the error of a read. An older value is
-    /// converted with the mean rate since the counter was measured. The error is the age of the
-    /// value times the difference between that mean rate and the rate since the value was taken.
-    /// The difference is usually below 0.1 ppm, so a value that is a second old is off by less than
-    /// 100 ns. If NTP changes the rate, the difference is up to 500 ppm. If adjtimex(2) changes the
-    /// rate by more, a new mean begins within three segments. A value from before the change is
-    /// then wrong by up to 10 % of the time between that value and the change.
+    /// If a value belongs to the current segment, its time is as exact as a read of the clock. An
+    /// older value is converted with the mean rate since the counter was measured. Its error is the
+    /// age of the value times the difference between that mean rate and the rate since the value
+    /// was taken. The difference is usually below 0.1 ppm, so a value that is a second old is off
+    /// by less than 100 ns. If NTP changes the rate, the difference is up to 500 ppm. If
+    /// adjtimex(2) changes the rate by more, a new mean begins within three segments. A value from
+    /// before the change is then wrong by up to 10 % of the time between that value and the change.
     #[must_use]
     pub fn monotonic(self) -> Option<Instant<CounterMonotonicUnordered>> {
         let nanos = if CpuCounter::IS_READABLE {

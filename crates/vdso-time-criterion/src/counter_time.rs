@@ -13,16 +13,18 @@ use vdso_time_counter::{self as counter, Status, Ticks as Value};
 
 /// Measures with the CPU's counter, and subtracts an empty measurement.
 ///
-/// On every CPU the second read waits for the routine. On x86, x86_64, arm and aarch64 the routine
-/// also waits for the first read. On riscv64, s390x and loongarch64 no instruction makes it wait.
+/// On every CPU the second read of the counter waits for the routine. On x86, x86_64, arm and
+/// aarch64 the routine also waits for the first read. On riscv64, s390x and loongarch64 the CPU may
+/// begin the routine before the first read.
 ///
-/// Each measurement is followed by an empty one, because the speed of a CPU changes from moment to
-/// moment. The rate is [`counter::State::frequency`], which is right to about 30 parts in a
-/// billion.
+/// Each measurement is followed by its own empty one, because the speed of a CPU changes from
+/// moment to moment. Ticks are converted to nanoseconds with [`counter::State::frequency`], which
+/// is right to about 30 parts in a billion.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterTime {
     nanos_per_tick: f64,
-    /// The maximum number of ticks that an empty measurement takes, unless it is interrupted.
+    /// The maximum number of ticks that an empty measurement counts as. If it takes longer, it was
+    /// interrupted.
     most: u64,
 }
 
@@ -58,7 +60,8 @@ impl fmt::Display for NotUsed {
 impl Error for NotUsed {}
 
 impl CounterTime {
-    /// Creates a measurement once the counter's rate is known, after about 11 ms of reads.
+    /// Reads the clock until the counter's rate is known, which usually takes 11 ms, and then
+    /// creates the measurement.
     ///
     /// # Errors
     ///
@@ -134,8 +137,8 @@ fn fence() {
     unsafe {
         asm!("isb", options(nostack, preserves_flags));
     };
-    // Assemblers for older arm CPUs do not know the name of isb, so this is an ordered read, which
-    // contains one.
+    // Assemblers for older arm CPUs do not know the instruction isb. So this is an ordered read of
+    // the counter, which contains an isb as a number.
     #[cfg(target_arch = "arm")]
     let _ = Value::read_ordered();
 }

@@ -63,7 +63,7 @@ impl Instant {
         Self::now().duration_since(*self)
     }
 
-    /// Returns the instant that is later by a duration, or `None` if its nanoseconds do not fit in
+    /// Returns this instant plus a duration, or `None` if the nanoseconds of the sum do not fit in
     /// a `u64`.
     #[must_use]
     pub fn checked_add(&self, duration: Duration) -> Option<Self> {
@@ -72,8 +72,8 @@ impl Instant {
             .map(Self)
     }
 
-    /// Returns the instant that is earlier by a duration, or `None` if its nanoseconds do not fit
-    /// in a `u64`.
+    /// Returns this instant minus a duration, or `None` if the result would be before the zero of
+    /// the clock.
     #[must_use]
     pub fn checked_sub(&self, duration: Duration) -> Option<Self> {
         self.0

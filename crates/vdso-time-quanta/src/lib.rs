@@ -49,8 +49,9 @@ impl Clock {
         )
     }
 
-    /// Returns the time. It does not go back within a thread. With the feature `ordered` it is not
-    /// earlier than a time that any thread read before.
+    /// Returns the time. It does not go back within a thread, unless a test moves a mock back. With
+    /// the feature `ordered`, the time of a clock that is not a mock is not earlier than a time
+    /// that any thread read before.
     ///
     /// # Panics
     ///
@@ -82,22 +83,24 @@ impl Clock {
         Instant(value)
     }
 
-    /// Returns the time between two [`raw`](Self::raw) values, or 0 if they are swapped.
+    /// Returns the time between two [`raw`](Self::raw) values, or 0 if `end` is before `start`.
     #[inline]
     #[must_use]
     pub fn delta(&self, start: u64, end: u64) -> Duration {
         Duration::from_nanos(self.delta_as_nanos(start, end))
     }
 
-    /// Returns the nanoseconds between two [`raw`](Self::raw) values, or 0 if they are swapped.
+    /// Returns the nanoseconds between two [`raw`](Self::raw) values, or 0 if `end` is before
+    /// `start`.
     #[inline]
     #[must_use]
     pub fn delta_as_nanos(&self, start: u64, end: u64) -> u64 {
         end.saturating_sub(start)
     }
 
-    /// Returns the time that [`set_recent`] or the [`Upkeep`] set last. That costs one load. If
-    /// neither has set a time, this function reads the clock.
+    /// Returns the time that [`set_recent`] or an [`Upkeep`] set last. That costs one load. If
+    /// neither has set a time, or if this clock is a mock, this function returns the time of
+    /// [`now`](Self::now).
     ///
     /// # Panics
     ///
@@ -127,9 +130,11 @@ pub fn with_clock<T>(clock: &Clock, f: impl FnOnce() -> T) -> T {
     f()
 }
 
-/// Sets the time that [`Instant::recent`] and [`Clock::recent`] return, unless it is later already.
+/// Sets the recent time, which [`Instant::recent`] and [`Clock::recent`] return. If the present
+/// recent time is later than `instant`, it stays.
 ///
-/// An instant of 0 clears the time. Inside [`with_clock`] with a mock, the time can also go back.
+/// An instant of 0 clears the recent time. Inside [`with_clock`] with a mock, `instant` is set even
+/// if the present recent time is later.
 pub fn set_recent(instant: Instant) {
     if instant.0 == 0 || mocked().is_some() {
         RECENT.store(instant.0, Ordering::Release);
@@ -167,8 +172,8 @@ fn monotonic() -> u64 {
     nanos as u64
 }
 
-/// Returns the time of std's clock in nanoseconds. It starts at 36 years, so that a program can
-/// subtract from early times.
+/// Returns the time of std's clock in nanoseconds. The first read returns about 36 years instead of
+/// 0, so that a program can subtract a duration from an early time.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn monotonic() -> u64 {
     static START: std::sync::OnceLock<web_time::Instant> = std::sync::OnceLock::new();

@@ -52,7 +52,8 @@ impl Instant {
     /// The zero of the clock.
     pub const ZERO: Self = Self(0);
 
-    /// Returns the nanoseconds since the Epoch, on the wall clock as it was at the anchor.
+    /// Returns this instant in nanoseconds since the Epoch. If the wall clock was set after the
+    /// anchor was made, the result does not take that into account.
     #[must_use]
     pub fn as_unix_nanos(&self, anchor: &Anchor) -> u64 {
         self.0.wrapping_add(anchor.offset)

@@ -8,8 +8,8 @@ use crate::{Clock, RECENT};
 
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// 1 ms. If the recent time is ahead of a read of the clock by less, the reason can be that the CPU
-/// read the counter early.
+/// 1 ms. If the recent time is ahead of a read of the clock by less than this, it can still be
+/// right, because this CPU may have read the counter early.
 const FUTURE: u64 = 1_000_000;
 
 /// A thread that sets the time of [`Clock::recent`] and [`crate::Instant::recent`] at a fixed
@@ -87,10 +87,11 @@ impl Upkeep {
         if IS_RUNNING.swap(true, Ordering::Acquire) {
             return Err(Error::UpkeepRunning);
         }
-        // Another thread can set a later time meanwhile, and the CPU may read the counter early. So
-        // the recent time can be slightly later than the time that is read here. Only a mock
-        // replaces such a recent time. The real clock replaces it only if it is earlier, or far in
-        // the future, as a time that a mock has set can be.
+        // The recent time can be slightly later than the time that is read here, because another
+        // thread has just set it and this CPU may read the counter early. An upkeep with the real
+        // clock keeps such a recent time. It replaces one that is earlier than the time read here,
+        // or far in the future, as it can be if a mock has set it. An upkeep with a mock replaces
+        // any recent time.
         let least = if clock.mock.is_some() { 0 } else { FUTURE };
         let refresh = move || {
             let next = |recent: u64| {

@@ -6,8 +6,8 @@ use crate::site::{Site, Trace};
 
 /// Counts reads with an atomic addition.
 ///
-/// Threads that read at one site share the counter's cache line. Each counter of an array has a
-/// cache line of its own, so sites do not share one.
+/// Threads that read at the same site share the cache line of that site's counter. Different sites
+/// do not share a cache line, because each counter of an array has one of its own.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Counter(AtomicU64);

@@ -11,8 +11,8 @@
 #[macro_export]
 macro_rules! traced {
     (@site $name:expr, $call:expr) => {{
-        // The call can see this name, because macro hygiene does not apply to items. So the name is
-        // one that no caller is likely to use.
+        // `$call` can see the name of this static, because macro hygiene does not apply to items.
+        // So the name is one that no caller is likely to use.
         #[$crate::hidden::linkme::distributed_slice($crate::hidden::SITES)]
         #[linkme(crate = $crate::hidden::linkme)]
         static __VDSO_TIME_TRACE_SITE: $crate::Site = $crate::Site::new(

@@ -4,8 +4,9 @@ use vdso_time::{Cpu, Errno, Instant, SystemTime, Timespec, Timeval};
 
 /// The answer of a read: what a call inside [`traced!`](crate::traced) must return.
 pub trait Read {
-    /// Returns the time that was read, in nanoseconds of the clock, saturated to 64 bits. Returns
-    /// `None` for an error and for a CPU, because neither is a time.
+    /// Returns the time that was read, in nanoseconds since the zero of its clock. A time that does
+    /// not fit in 64 bits is saturated. Returns `None` for an error and for the result of
+    /// `getcpu()`, because neither is a time.
     fn nanos(&self) -> Option<i64>;
 }
 

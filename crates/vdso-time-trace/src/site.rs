@@ -48,7 +48,8 @@ impl Tracer {
 }
 
 /// Each [`traced!`](crate::traced) puts its site into a section of this name, and the linker joins
-/// them. The name must be unique in the program, so it contains the version of this crate's `Site`.
+/// the sites of all sections with the same name. A program can contain two versions of this crate,
+/// whose `Site` types can differ, so the name contains the version.
 #[cfg(feature = "enabled")]
 #[doc(hidden)]
 #[linkme::distributed_slice]

@@ -1,10 +1,10 @@
 //! The text of a call without its arguments, which is made at compile time.
 //!
-//! `stringify!` prints a call inside of a program's own macro with spaces between the tokens:
-//! `RealtimeCoarse :: now()`. A space is left out unless it stands between two words, as in
-//! `<Turn as MonotonicClock>::now`.
+//! If a program uses `traced!` in a macro of its own, `stringify!` prints the call with spaces
+//! between the tokens: `RealtimeCoarse :: now()`. So a space is left out, unless it stands between
+//! two words, as in `<Turn as MonotonicClock>::now`.
 
-/// Returns the bytes of the function's text, `N` of them. `function_length` counts them.
+/// Returns the bytes of the function's text. `N` is their number, which `function_length` returns.
 #[must_use]
 pub const fn function<const N: usize>(call: &str) -> [u8; N] {
     let call = call.as_bytes();

@@ -1,11 +1,14 @@
 //! A library for LD_PRELOAD that moves the wall clock of a program an hour ahead.
 //!
-//! vdso-time does not call libc's clock functions, so the functions that replace them can call
-//! vdso-time. If they called std's or libc's clocks, they would call themselves again, without end.
-//! The program can call them before any constructor has run, and in signal handlers.
+//! The library replaces libc's clock functions with functions that call vdso-time. This works
+//! because vdso-time does not call libc's clock functions. If the replacements read std's or libc's
+//! clocks instead, they would call themselves again, without end.
 //!
-//! If such a library also replaces getauxval, and its getauxval calls vdso-time, do not turn on the
-//! feature `libc` of vdso-time, which calls getauxval.
+//! A program can call the replacements before any constructor has run, and in signal handlers.
+//!
+//! Such a library can also replace getauxval. If its getauxval calls vdso-time, do not turn on the
+//! feature `libc` of vdso-time: with this feature, vdso-time calls getauxval, and the two functions
+//! would call each other without end.
 
 #![no_std]
 

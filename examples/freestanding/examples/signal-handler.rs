@@ -1,5 +1,5 @@
-//! Reads the clock a thousand times in the handler of a timer's signal. The handler may make the
-//! first call of the process, or interrupt it.
+//! Reads the clock a thousand times in the handler of a timer's signal. The first read in a process
+//! finds the vDSO. Here, the handler may make this first read, or may interrupt it.
 //!
 //! A handler must not panic, so it calls `try_now()`. It must not print or allocate either, as
 //! always (signal-safety(7)); vdso-time does neither.

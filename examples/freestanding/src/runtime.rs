@@ -99,8 +99,8 @@ pub unsafe fn system_call(number: usize, [first, second, third]: [usize; 3]) -> 
     result
 }
 
-// The compiler generates calls of these functions. Because of the volatile accesses, it does not
-// replace the loops with calls of the functions themselves.
+// The compiler generates calls of these functions. It would also turn the loops in them into such
+// calls, so that a function would call itself. The volatile accesses prevent that.
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {

@@ -8,14 +8,15 @@ unsafe extern "C" {
 }
 
 // The number of the system call goes in r7, which is also the frame pointer of Thumb code. The
-// kernel delivers most signals right after the `svc`, and a handler that unwinds from there finds
-// the frame of a C caller through r7. With inline assembly, r7 still held the number at that
-// moment, and such a handler crashed. So this is a function with its own unwind table.
+// kernel delivers most signals right after the `svc`, and a signal handler that unwinds from there
+// uses r7 to find the frame of a C caller. With inline assembly, r7 still held the number when the
+// signal arrived, and such a handler crashed. So the system call is in a function with its own
+// unwind table, which tells the unwinder where the caller's r7 was saved.
 //
-// The function is ARM code even in a Thumb program. The same text could be assembled in either
-// mode, but in a Thumb program some compilers do not mark the result as Thumb code. `.arm` is in
-// effect until the next function or, with LTO, the next crate's assembly, because LLVM sets the
-// mode again there.
+// The function is ARM code even in a Thumb program. These instructions could be assembled as Thumb
+// code as well, but in a Thumb program some compilers do not mark the assembled function as Thumb
+// code. `.arm` need not be undone at the end, because LLVM sets the mode again at the next function
+// and, with LTO, at the next crate's assembly.
 core::arch::global_asm!(
     ".ifndef vdso_time_enter",
     ".pushsection .text.vdso_time_enter,\"ax\",%progbits",

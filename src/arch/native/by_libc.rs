@@ -14,7 +14,8 @@ pub(crate) const DISCOVERY: &crate::arch::Discovery = &crate::arch::Discovery {
     rt_sigprocmask: libc::SYS_rt_sigprocmask as u32,
 };
 
-/// `O_CLOEXEC | O_NONBLOCK`. Some of these architectures have their own values of these flags.
+/// `O_CLOEXEC | O_NONBLOCK`. The values are libc's, because some of the architectures without a
+/// table, such as mips and sparc, have values of their own for these flags.
 #[cfg(vdso_time_libc_fallback)]
 pub(crate) const OPEN_FLAGS: usize = (libc::O_CLOEXEC | libc::O_NONBLOCK) as usize;
 

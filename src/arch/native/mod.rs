@@ -1,12 +1,14 @@
 //! The code that makes a system call on the architecture of this build, and the architecture's
 //! table.
 //!
-//! On x86 and arm this is the function `vdso_time_enter` in assembly. A program may link several
-//! copies of this crate. So the symbol is weak, and the assembly defines it only once if LTO joins
-//! several copies. All copies then share one definition, so a version of this crate that changes
-//! the arguments must also change the name. The symbol is also hidden. So the Rust function that
-//! calls it is never inlined: its caller may be in another shared object, in which the symbol would
-//! be undefined.
+//! On x86 and arm, this code is the function `vdso_time_enter` in assembly. Its symbol is weak,
+//! because a program may link several copies of this crate. If LTO joins several copies, the
+//! assembly defines the symbol only once. Either way all copies share one definition, so a version
+//! of this crate that changes the arguments must also change the name.
+//!
+//! The symbol is hidden as well, which means that only code in the same shared object can refer to
+//! it. The Rust function that calls `vdso_time_enter` is never inlined, because its own caller may
+//! be in another shared object, in which the symbol would be undefined.
 
 use crate::errno::Errno;
 

@@ -2,9 +2,9 @@
 
 pub(crate) use crate::arch::table::riscv64::ABI;
 
-// A system call clears the vector registers (Documentation/arch/riscv/vector.rst). By the calling
-// convention, any function may do so as well. So this is a function and is not inlined: its callers
-// then do not rely on these registers.
+// A system call clears the vector registers (Documentation/arch/riscv/vector.rst). The calling
+// convention allows every function to change these registers, so no caller relies on them after a
+// call. For this reason the system call is in a function that is not inlined.
 system_call!(#[inline(never)] (number, args, result) {
     "ecall",
     in("a7") number,

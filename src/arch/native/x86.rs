@@ -1,10 +1,10 @@
 //! The system call of `x86` (i386). It goes through the vDSO's `__kernel_vsyscall`. Until the vDSO
 //! has been found, it is made with `int 0x80`.
 //!
-//! Every x86 kernel accepts `int 0x80`, but in a virtual machine it costs 3 to 30 times as much.
-//! The vDSO's function (arch/x86/entry/vdso/vdso32/system_call.S) uses the fastest of `sysenter`,
-//! `syscall` and `int 0x80` that the CPU has. It takes its arguments in the same registers as
-//! `int 0x80`, and changes only eax.
+//! Every x86 kernel accepts `int 0x80`, but in a virtual machine it costs 3 to 30 times as much as
+//! `sysenter` or `syscall`. The vDSO's function (arch/x86/entry/vdso/vdso32/system_call.S) uses the
+//! fastest of these three instructions that the CPU has. It takes its arguments in the same
+//! registers as `int 0x80`, and changes only eax.
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -16,10 +16,11 @@ unsafe extern "C" {
     fn vdso_time_enter(number: u32, args: *const [usize; 5], entry: *mut ()) -> isize;
 }
 
-// This is a function with its own unwind tables, because the kernel delivers most signals right
-// after the instruction that enters it, and their handlers may unwind. Inline assembly would have
-// to push esi, which cannot be an operand, and then unwinders would look for the return address at
-// the wrong stack offset.
+// The kernel delivers most signals right after the instruction that enters it, and a signal handler
+// may unwind from there. So the system call is in a function with its own unwind tables. Inline
+// assembly would have to push esi in order to put the fourth argument there, because LLVM reserves
+// esi and does not accept it as an operand. An unwinder does not know about this push, and would
+// look for the return address at the wrong stack offset.
 core::arch::global_asm!(
     ".ifndef vdso_time_enter",
     ".pushsection .text.vdso_time_enter,\"ax\",@progbits",
@@ -70,8 +71,9 @@ core::arch::global_asm!(
 /// The address of `__kernel_vsyscall`, or null until the vDSO has been found.
 ///
 /// Every access is `Relaxed`, because no other data is published with the address. A thread that
-/// still sees null uses `int 0x80`, which works at any time, and the kernel mapped the code of
-/// `__kernel_vsyscall` before the process ran its first instruction.
+/// still sees null uses `int 0x80`, which works at any time. A thread that sees the address can
+/// call it, because the kernel mapped the code of `__kernel_vsyscall` before the process ran its
+/// first instruction.
 static ENTRY: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
 /// Sets the address of `__kernel_vsyscall`, through which later system calls go.

@@ -1,7 +1,7 @@
 //! `aarch64`, LP64. ILP32 goes through libc.
 //!
-//! - Names and version: arch/arm64/kernel/vdso/vdso.lds.S. Mainline kernels have neither time nor
-//!   getcpu. Android kernels with the vdso32 patches export `__kernel_time`.
+//! - Names and version: arch/arm64/kernel/vdso/vdso.lds.S. The vDSO of mainline kernels has neither
+//!   time nor getcpu. The vDSO of Android kernels with the vdso32 patches has `__kernel_time`.
 //! - Numbers: include/uapi/asm-generic/unistd.h.
 
 use crate::arch::abi::Shape::{Getcpu, Time64, Timespec64, Timeval64};

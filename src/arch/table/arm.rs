@@ -3,8 +3,8 @@
 //! - Names and version: arch/arm/vdso/vdso.lds.S, and arch/arm64/kernel/vdso32/vdso.lds.S for
 //!   32-bit programs on arm64 kernels. Linux 5.5 added `__vdso_clock_gettime64` and
 //!   `__vdso_clock_getres`, and 7.0 added `__vdso_clock_getres_time64`. Since 7.3, kernels without
-//!   `CONFIG_COMPAT_32BIT_TIME` lack the 32-bit functions. Mainline kernels have neither time nor
-//!   getcpu.
+//!   `CONFIG_COMPAT_32BIT_TIME` lack the 32-bit functions. The vDSO of mainline kernels has neither
+//!   time nor getcpu.
 //! - Numbers: arch/arm/tools/syscall.tbl. Linux 5.1 added 403 and 406. The EABI has no time(2).
 
 use crate::arch::abi::Shape::{Getcpu, Timespec32, Timespec64, Timeval32};

@@ -4,9 +4,9 @@
 //! - Names and version: arch/powerpc/kernel/vdso/vdso64.lds.S. They are the same for both byte
 //!   orders.
 //! - Errors: a function that fails returns a positive error number and sets the flag CR0.SO
-//!   (Documentation/ABI/stable/vdso). A C call does not return the flag, so every result but 0
-//!   counts as an error, after which the kernel is asked. `__kernel_time` cannot fail
-//!   (arch/powerpc/kernel/vdso/gettimeofday.S).
+//!   (Documentation/ABI/stable/vdso). A C call does not return the flag. So this crate treats every
+//!   result but 0 as an error, and then makes the system call. The result of `__kernel_time` is
+//!   always the time, because this function cannot fail (arch/powerpc/kernel/vdso/gettimeofday.S).
 //! - Numbers: arch/powerpc/kernel/syscalls/syscall.tbl.
 
 use crate::arch::abi::Shape::{Getcpu, Time64, Timespec64, Timeval64};

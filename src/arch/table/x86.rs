@@ -26,9 +26,9 @@ pub(crate) static ABI: Abi = Abi {
     gettimeofday: entry32(GETTIME, &[call(403, Timespec64), call(78, Timeval32)]),
     clock_gettime: entry32(GETTIME, &[call(403, Timespec64), call(265, Timespec32)]),
     clock_getres: entry32(GETRES, &[call(406, Timespec64), call(266, Timespec32)]),
-    // QEMU has an image of its own, which it relocates, so `p_vaddr` is not 0. The getcpu of this
-    // image makes the system call gettimeofday, and so writes past its pointers (QEMU 10.0 and
-    // 11.1).
+    // User-mode QEMU has an image of its own. The getcpu of this image makes the system call
+    // gettimeofday by mistake, and so writes more bytes than its pointers have room for (QEMU 10.0
+    // and 11.1). QEMU relocates the image, so the sign of it is a `p_vaddr` that is not 0.
     getcpu: entry(
         &[symbol("__vdso_getcpu", Getcpu).unless(Quirk::NonzeroLoadAddress)],
         &[call(318, Getcpu)],

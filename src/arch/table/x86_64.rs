@@ -31,8 +31,8 @@ pub(crate) static ABI: Abi = Abi {
         &[symbol("__vdso_clock_getres", Timespec64)],
         &[call(229, Timespec64)],
     ),
-    // QEMU has an image of its own, which it relocates, so `p_vaddr` is not 0. The getcpu of this
-    // image always returns CPU 0 and node 0 (QEMU 10.0).
+    // User-mode QEMU has an image of its own, whose getcpu always returns CPU 0 and node 0 (QEMU
+    // 10.0). QEMU relocates the image, so the sign of it is a `p_vaddr` that is not 0.
     getcpu: entry(
         &[symbol("__vdso_getcpu", Getcpu).unless(Quirk::NonzeroLoadAddress)],
         &[call(309, Getcpu)],

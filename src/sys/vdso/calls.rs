@@ -10,9 +10,9 @@ use crate::types::{ClockId, Cpu, Timespec, Timeval};
 /// As in time(2), these are the seconds of `CLOCK_REALTIME_COARSE`. They change at a timer tick, up
 /// to 10 ms after the seconds of `CLOCK_REALTIME`.
 ///
-/// The result is -1 if the vDSO and every system call fail. This is the contract of time(2), and
-/// because of it the vDSO's answer can be returned without a test. Where -1 would be mistaken for a
-/// time, such as in an expiry date, use [`try_time`], which returns the error.
+/// The result is -1 if the vDSO and every system call fail. time(2) has the same contract, which
+/// allows this function to return the vDSO's answer without a test. Where -1 would be mistaken for
+/// a time, such as in an expiry date, use [`try_time`], which returns the error.
 #[inline]
 #[must_use]
 pub fn time() -> i64 {
@@ -79,9 +79,9 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
 
 /// Returns the resolution of a clock, as clock_getres(2) does.
 ///
-/// The resolution is 1 ns, except for a coarse clock and in a kernel without high-resolution
-/// timers. There it is the length of a timer tick (1 to 10 ms). It is neither the cost of a read
-/// nor the accuracy of the clock.
+/// The resolution is usually 1 ns. For a coarse clock, and in a kernel without high-resolution
+/// timers, it is the length of a timer tick (1 to 10 ms). The resolution is neither the cost of a
+/// read nor the accuracy of the clock.
 ///
 /// Since Linux 6.17, the vDSO answers 1 ns for an auxiliary clock ([`ClockId::aux`]), even if the
 /// clock does not exist. In that case [`syscall::clock_getres`](crate::syscall::clock_getres)
@@ -104,8 +104,8 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
 pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
     let mut resolution = Timespec::default();
     let result = CLOCK_GETRES.get()(clock, &mut resolution);
-    // No clock has a resolution of 0, but CRIU can leave a function behind that returns 0
-    // (docs/ABI.md).
+    // No clock has a resolution of 0. But in a process that CRIU has restored, the vDSO's
+    // clock_getres can return success and a resolution of 0 (docs/ABI.md).
     if result != 0 || resolution.tv_sec == 0 && resolution.tv_nsec == 0 {
         retry_clock(result, clock, &mut resolution, syscall::clock_getres)?;
     }
@@ -118,9 +118,10 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 ///
 /// # Errors
 ///
-/// The error that a sandbox returns, if the vDSO has no getcpu that works without the system call:
-/// on arm, aarch64 and riscv64, before Linux 6.3 on i386, before 4.8 on s390x, before 3.14 on
-/// x86_64, and in the images of QEMU and gVisor.
+/// The error that a sandbox returns if it denies the system call getcpu(2). The system call is
+/// needed wherever the vDSO has no getcpu that can be used without it: on arm, aarch64 and riscv64,
+/// before Linux 6.3 on i386, before 4.8 on s390x, before 3.14 on x86_64, and with the images of
+/// QEMU and gVisor.
 #[inline]
 pub fn getcpu() -> Result<Cpu, Errno> {
     let mut cpu = 0;
@@ -134,9 +135,9 @@ pub fn getcpu() -> Result<Cpu, Errno> {
 // The variables for the answer are initialised, because a vDSO may return 0 and write nothing, and
 // so may a system call in a sandbox.
 //
-// The kernel's answer goes to the same variables as the vDSO's. If `cold` returned it instead,
-// every caller would load with one instruction 16 bytes that two instructions have stored.
-// Such a load has to wait until both stores are complete.
+// The kernel's answer goes to the same variables as the vDSO's. If `cold` returned the answer
+// instead, every caller would use one instruction to load the 16 bytes that two instructions have
+// stored. Such a load has to wait until both stores are complete.
 
 /// Calls the closure, which asks the kernel, in code that is not on the caller's usual path.
 #[cold]

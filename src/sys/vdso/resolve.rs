@@ -89,11 +89,13 @@ static HAS_VERSIONS: AtomicBool = AtomicBool::new(false);
 
 /// Finds the vDSO and its functions, as the first call of any function does.
 ///
-/// Call it before any thread enters a sandbox that denies one of the system calls that a first call
-/// makes, or kills the process for it: `rt_sigprocmask` or, without the feature `libc`, `prctl`,
-/// `openat`, `read` or `close`. The first call finds the functions for all threads and for the life
-/// of the process. So if a sandbox hides the vDSO from the first call, every thread makes system
-/// calls from then on, and a later `warm_up` changes nothing.
+/// A first call makes the system call `rt_sigprocmask` and, without the feature `libc`, also
+/// `prctl` and possibly `openat`, `read` and `close`. If the program uses a sandbox that denies one
+/// of them, or that kills the process for it, call `warm_up` before any thread enters the sandbox.
+///
+/// The first call finds the functions for all threads and for the life of the process. So if a
+/// sandbox hides the vDSO from the first call, every thread makes system calls from then on, and a
+/// later `warm_up` changes nothing.
 pub fn warm_up() {
     // `TIME` is filled last.
     if !TIME.is_filled() {
@@ -169,8 +171,8 @@ fn find_symbols() -> [Result<Code, FallbackReason>; 5] {
 extern "C" fn gettimeofday_from_clock_gettime(out: &mut Timeval, _: Option<&mut ()>) -> i32 {
     let mut now = Timespec::default();
     let result = CLOCK_GETTIME.get()(ClockId::REALTIME, &mut now);
-    // The kernel's nanoseconds fit in 32 bits, so 32 bits are divided: a 64-bit division would be a
-    // function call on a 32-bit CPU.
+    // The kernel's nanoseconds fit in 32 bits, so a 32-bit division is enough. On a 32-bit CPU, a
+    // 64-bit division would be a function call.
     *out = Timeval {
         tv_sec: now.tv_sec,
         tv_usec: (now.tv_nsec as u32 / 1000).into(),

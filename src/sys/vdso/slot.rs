@@ -11,15 +11,16 @@
 //!
 //! # Memory ordering
 //!
-//! A call loads the address with `Relaxed`, because every address that a slot ever held can be
-//! called at any time:
+//! A call loads the address with `Relaxed`. This is enough, because every function that a slot has
+//! ever held can be called at any time:
 //!
-//! - The resolver resolves again.
-//! - The kernel mapped the vDSO before the first instruction of the process, and the vDSO's code
-//!   never changes.
-//! - A function of this crate may call another slot and find what that slot started with: a
-//!   resolver, which resolves again, or a function that answers `ENOSYS`, after which the caller
-//!   asks the kernel.
+//! - A resolver finds the functions again, and then calls the one that answers.
+//! - A function of the vDSO is always ready: the kernel mapped the vDSO before the first
+//!   instruction of the process, and the vDSO's code never changes.
+//! - A fallback depends on no other slot.
+//! - An adapter calls the function in another slot, and may find there the function that this other
+//!   slot started with. That is either a resolver or a function that returns `ENOSYS`, after which
+//!   the caller asks the kernel.
 //!
 //! A slot is stored with `Release`, and `warm_up()` and `routes()` load it with `Acquire`. So if
 //! such a load sees a filled slot, the thread also sees what was stored before: the reason, and the
@@ -66,8 +67,8 @@ signatures! {
     GetcpuFn: Getcpu = fn(&mut u32, &mut u32, Option<&mut ()>) -> i32;
 }
 
-/// The function pointer of a call. It points to one of four functions, and [`Slot::outcome`]
-/// compares addresses to find out which:
+/// The function pointer through which a public function or an adapter calls. It points to one of
+/// four functions, and [`Slot::outcome`] compares addresses to find out which:
 ///
 /// ```text
 /// resolver -> the vDSO's function, the adapter or the fallback

@@ -106,7 +106,8 @@ fn ask_others(
     Err(refusal)
 }
 
-/// Makes one system call of any shape. All write the seconds and a fraction of a second.
+/// Makes one system call of any shape except `Getcpu`. All of these calls write the seconds and a
+/// fraction of a second.
 fn read(call: &Syscall, clock: ClockId) -> Result<Timespec, Errno> {
     let mut time = Timespec::default();
     let out = (&raw mut time).expose_provenance();

@@ -1,4 +1,5 @@
-//! A health endpoint: `curl -i localhost:8080`. The clock source can change while a server runs.
+//! A health endpoint, which answers `curl -i localhost:8080`. It checks the clock at each request,
+//! because the clock source can change while a server runs.
 
 use std::env;
 use std::io::{self, BufRead as _, BufReader, Write as _};

@@ -97,9 +97,9 @@ pub(crate) fn usage(error: &clap::Error) -> String {
 
 /// Escapes the control characters of JSON, because a terminal obeys them.
 ///
-/// serde_json escapes only those below U+0020, but a terminal also obeys others, such as U+009B.
-/// The control characters that serde_json leaves occur only in strings, where an escape means the
-/// same.
+/// serde_json escapes only the control characters below U+0020, but a terminal also obeys others,
+/// such as U+009B. Those that serde_json leaves can occur only inside a JSON string, where an
+/// escape sequence stands for the same character. So the JSON keeps its meaning.
 pub(crate) fn escaped(json: &str) -> String {
     let escaped = |letter: char| match letter {
         '\u{7f}'..='\u{9f}' => format!("\\u{:04x}", u32::from(letter)),

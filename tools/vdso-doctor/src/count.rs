@@ -50,9 +50,9 @@ pub(crate) struct Count {
 /// How long to wait for the first CPU that another program does not give up. The time is halved
 /// after each such CPU, so that all of them together take less than twice as long.
 ///
-/// This is the time for the calls of one function only, so it is long enough on a slow machine, and
-/// beside a thread of real-time priority: by default, the kernel's throttling leaves 50 ms of each
-/// second to other threads.
+/// This is the time for the calls of one function only, so it is long enough even on a slow
+/// machine. It is also long enough on a CPU with a thread of real-time priority, because by default
+/// the kernel's throttling leaves 50 ms of each second to other threads.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Calls each function `on_each_cpu` times on each CPU that the calling thread may use, and counts

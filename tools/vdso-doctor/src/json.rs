@@ -19,8 +19,8 @@ macro_rules! object {
     }};
 }
 
-/// Implements `Serialize`, either as an object or as one word. A field of the object has the value
-/// of the type's field of that name, unless another value is given.
+/// Implements `Serialize`, either as an object or as one word. An object's field that is listed
+/// without a value gets the value of the type's field of the same name.
 macro_rules! json {
     ($type:ty, |$this:ident| $($field:ident $(: $value:expr)?),+) => {
         impl serde_core::Serialize for $type {

@@ -1,5 +1,5 @@
-//! Finds out, with proof, whether this process reads its clocks in user space, through the vDSO, or
-//! in the kernel.
+//! Proves where this process's clock reads are answered: in user space, by the vDSO, or in the
+//! kernel.
 //!
 //! This is the library of the program `vdso-doctor`, which reports on a machine, checks reads for
 //! scripts and health probes, and examines other processes: `cargo install vdso-doctor`. Its page
@@ -30,8 +30,9 @@
 //! }
 //! ```
 //!
-//! The reads are made in a thread of their own, which ends with the call. That thread has a seccomp
-//! filter, moves to each CPU in turn, and blocks signals. No other thread changes.
+//! [`check`] and [`diagnose`] start a thread, which makes the reads and then ends. That thread
+//! installs a seccomp filter for itself, blocks signals, and is moved to each CPU in turn. No other
+//! thread of the process is changed.
 //!
 //! A sandbox that kills a process for `prctl`, `pipe2`, `poll`, `sched_setaffinity` or a clock call
 //! kills the caller.
@@ -92,7 +93,8 @@ pub struct Diagnosis {
     pub routes: Routes,
     /// Why not every call could be proved; `None` if every call was.
     pub unproved: Option<String>,
-    /// The CPUs on which the calls were made; empty if the thread could not be moved.
+    /// The CPUs on which the calls were made. Empty if no proof could be made, or if a sandbox did
+    /// not allow the thread that made the calls to be moved from CPU to CPU.
     pub cpus: Vec<usize>,
     /// The calls, and what was found out about each.
     pub measurements: Vec<Measurement>,
@@ -114,10 +116,10 @@ json!(Diagnosis, |this|
 impl Diagnosis {
     /// Returns where these reads are answered.
     ///
-    /// It is [`Location::UserSpace`] only if that is known for each of them, [`Location::Kernel`]
-    /// if one of them is known to enter the kernel, and otherwise [`Location::Unknown`]. A system
-    /// call in an emulator or under valgrind counts as unknown, because it says nothing about the
-    /// kernel's vDSO.
+    /// The result is [`Location::UserSpace`] only if each of the reads is known to stay in user
+    /// space, [`Location::Kernel`] if at least one of them is known to enter the kernel, and
+    /// otherwise [`Location::Unknown`]. A system call in an emulator or under valgrind counts as
+    /// unknown, because it says nothing about the kernel's vDSO.
     #[must_use]
     pub fn location(&self, calls: &[Call]) -> Location {
         worst_location(&self.measurements, self.platform.supervisor, calls)
@@ -155,12 +157,13 @@ const CALLS_OF_A_DIAGNOSIS: u32 = 1000;
 
 /// Checks that these reads stay in user space, now, on every CPU that the calling thread may use.
 ///
-/// It starts a thread, which makes 32 calls of each read on each CPU, one CPU after the other. So
-/// the more CPUs there are, the longer it takes, and on busy CPUs it waits for its turn. It gives
-/// up after 5 to 10 s if a thread with real-time priority occupies a CPU. In the first five seconds
-/// of a gVisor sandbox it waits for 1.5 s, because gVisor's kernel may still be measuring the CPU's
-/// counter. In the first five seconds after a Linux kernel has started, it can wait as long. The
-/// [crate's page](crate#in-a-server) describes what it does to the process.
+/// This function starts a thread, which makes 32 calls of each read on each CPU, one CPU after the
+/// other. So it takes longer on a machine with more CPUs, and on a busy CPU the thread waits for
+/// its turn. If threads with real-time priority occupy CPUs, this function stops waiting for those
+/// CPUs after 5 to 10 s in total. In the first five seconds of a gVisor sandbox, it first waits for
+/// 1.5 s, because gVisor's kernel may still be measuring the CPU's counter. In the first five
+/// seconds after a Linux kernel has started, it may wait for the same time. The [crate's
+/// page](crate#in-a-server) describes the effects on the process.
 ///
 /// # Errors
 /// A [`Finding`] if a read enters the kernel, or if nothing can be proved.

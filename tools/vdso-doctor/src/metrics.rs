@@ -1,8 +1,8 @@
 //! `vdso-doctor --metrics`: the diagnosis as OpenMetrics text, for the textfile collector of
 //! node_exporter.
 //!
-//! That collector reads Prometheus's older format, so every metric is a gauge, which exists in both
-//! formats.
+//! That collector reads Prometheus's own text format, which is older than OpenMetrics and has fewer
+//! types. So every metric is a gauge, a type that exists in both formats.
 
 use std::fmt::{Display, Write as _};
 

@@ -77,8 +77,8 @@ impl Reader {
 /// The clock sources of the architectures for which vdso-time has a table.
 pub(crate) const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
     ("tsc", Reader::Vdso, "the CPU's time-stamp counter"),
-    // Not `Vdso`, because the doctor must never recommend `tsc-early`: the kernel drops this source
-    // when it has measured `tsc`.
+    // The vDSO can read `tsc-early`, but the kernel drops this source when it has measured `tsc`.
+    // So the reader is not `Vdso`: the doctor must advise users to replace `clocksource=tsc-early`.
     (
         "tsc-early",
         Reader::VdsoIfStable,
@@ -176,8 +176,8 @@ impl Platform {
             Ok(name) => name.release().to_string_lossy().into_owned(),
             Err(_) => String::new(),
         };
-        // QEMU relocates its vDSO, so under QEMU the image is linked for the address that it is
-        // mapped at.
+        // QEMU relocates the addresses inside its vDSO, and Linux does not. So under QEMU, unlike
+        // on Linux, the image appears to be linked for the address that it is mapped at.
         let addresses = match Vdso::locate() {
             Ok(vdso) => Some(Addresses {
                 linked_for: vdso.image().load_address(),

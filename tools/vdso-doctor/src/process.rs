@@ -277,8 +277,8 @@ fn hexadecimal(bytes: &[u8]) -> String {
     digits.collect()
 }
 
-/// Parses the image as a file with sections. Returns `None` if it has so many that a search would
-/// take long, because a search may read the whole image for each section.
+/// Parses the image as a file with sections. Returns `None` if the image cannot be parsed, or has
+/// so many sections that a search would take long: it may read the whole image for each section.
 fn with_few_sections(bytes: &[u8]) -> Option<object::File<'_>> {
     let file = object::File::parse(bytes).ok()?;
     if file.sections().count() > MOST_SECTIONS {
@@ -345,7 +345,8 @@ fn word(bytes: &[u8]) -> u64 {
     u64::from(u32::from_ne_bytes(bytes))
 }
 
-/// Returns a thread of a process that still has the process's memory, and its auxiliary vector.
+/// Returns a thread of a process, and the auxiliary vector that was read from this thread's files.
+/// The thread still has the process's memory.
 ///
 /// A main thread that has ended keeps its thread ID, but has no memory any more. If root reads its
 /// vector, the vector is empty, or with a newer kernel the read fails with ESRCH. For other users

@@ -1,7 +1,8 @@
 //! Whether a read stays in user space, and how that is known.
 //!
-//! A route through the vDSO proves nothing: its functions make a system call themselves if they
-//! cannot read the clock. So each function is called, and its system calls are detected.
+//! A route through the vDSO proves nothing, because the vDSO's functions make a system call
+//! themselves if they cannot read the clock. So each function is called, and its system calls are
+//! detected.
 
 use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, FallbackReason, Route, Routes, clock_getres, routes};
@@ -272,8 +273,9 @@ fn busy(count: &Count) -> String {
     )
 }
 
-/// Returns the worst location of these calls. A system call in an emulator or under valgrind says
-/// nothing about the kernel's vDSO.
+/// Returns the worst location of these calls. The kernel is worse than an unknown location, which
+/// is worse than user space. A system call in an emulator or under valgrind counts as unknown,
+/// because it says nothing about the kernel's vDSO.
 pub(crate) fn worst_location(
     measurements: &[Measurement],
     supervisor: Option<Supervisor>,
@@ -291,8 +293,8 @@ pub(crate) fn worst_location(
     worst
 }
 
-/// Makes a call once, and concludes from its route and its answer. If the vDSO answers, there is no
-/// evidence yet.
+/// Makes a call once, and concludes the call's location from its route and its result. If the route
+/// leads to the vDSO and the call succeeds, there is no evidence yet.
 fn measure_once(call: Call, routes: &Routes) -> Measurement {
     let mut measurement = Measurement::new(call);
     let answer = call.make();

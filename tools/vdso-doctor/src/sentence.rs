@@ -155,8 +155,9 @@ impl<'a> Facts<'a> {
         let choices: Vec<&str> = self.parameters().filter(|word| is_choice(word)).collect();
         if !exclusions.is_empty() {
             let why = exclusions.join(" and ");
-            // A parameter that chooses a clock source has an effect only where the counter can be
-            // chosen, so the sentence lists it after the parameters that exclude the counter.
+            // A parameter that chooses another clock source matters only once the counter is no
+            // longer excluded. So the sentence lists it after the parameters that exclude the
+            // counter.
             let all = [exclusions, choices].concat().join(" and ");
             return format!(
                 "it was booted with {why} and uses {source} ({what}). Remove {all} from the kernel's \
@@ -276,8 +277,8 @@ impl<'a> Facts<'a> {
         if_stable
     }
 
-    /// Returns the kernel's parameters (kernel-parameters.txt), without those that a terminal would
-    /// obey.
+    /// Returns the kernel's parameters (kernel-parameters.txt), except those with control
+    /// characters, because a terminal would obey these characters.
     fn parameters(self) -> impl Iterator<Item = &'a str> {
         let words = self.platform.command_line.split_whitespace();
         words.filter(|word| is_name(word))
@@ -315,7 +316,8 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Returns whether a parameter chooses a clock source that the vDSO cannot read.
+/// Returns whether a parameter chooses a clock source other than those that the vDSO can always
+/// read.
 fn is_choice(parameter: &str) -> bool {
     match parameter.strip_prefix("clocksource=") {
         Some(source) => clock_source(source).0 != Reader::Vdso,

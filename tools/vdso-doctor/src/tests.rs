@@ -183,8 +183,8 @@ fn a_supervisor_is_known_by_its_vdso() {
         let seen = supervisor(vdso(linked_for), release, |_| None);
         assert_eq!(seen, expected, "{linked_for:#x} {release}");
     }
-    // Valgrind hides the vDSO. So a process with a vDSO does not run under valgrind, even if its
-    // maps contain that name.
+    // Valgrind hides the vDSO. So a process that has a vDSO does not run under valgrind, even if a
+    // path in its maps contains the word valgrind.
     let maps = |path: &str| {
         (path == "/proc/self/maps").then(|| "/usr/libexec/valgrind/vgpreload_core.so".into())
     };
@@ -253,7 +253,8 @@ fn an_emulator_and_valgrind_have_a_vdso_that_says_nothing_about_the_program_in_t
     }
 }
 
-/// Runs in a process without a vDSO, which then loses the clock calls as well.
+/// Runs in a child process without a vDSO. After the first check, a filter denies the clock calls
+/// in this process as well.
 #[test]
 #[allow(unsafe_code, reason = "init is called here")]
 fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {

@@ -51,8 +51,8 @@ fn first_step() -> Option<f64> {
 /// The search ends after about 100 steps, which a precise clock makes within microseconds. A clock
 /// that advances with the timer's ticks, which come every 1 to 10 ms, would need too long for 100
 /// steps. For such a clock the search ends once it has taken 12 ms and has seen three steps, or
-/// after 50 ms. One step would not be enough, because it comprises many ticks if the thread was
-/// preempted before it.
+/// after 50 ms. One step would not be enough: if the thread was preempted before it saw the step,
+/// the step comprises many ticks.
 pub(crate) fn step(clock: ClockId) -> Option<i64> {
     const FEW_STEPS: u32 = 3;
     const MANY_STEPS: u32 = 100;
@@ -95,8 +95,9 @@ fn nanos_since(start: Instant) -> Option<f64> {
 
 /// Times a read. Returns `None` if it fails.
 pub(crate) fn speed(read: Call) -> Option<Speed> {
-    // Each kind of read has a loop of its own, without a branch on `read`, and each answer becomes
-    // one number: copying the time that was just written would cost more than some reads.
+    // Each kind of read has a loop of its own, so that the loop has no branch on `read`. Each
+    // answer becomes one number, because copying the whole time that was just written would cost
+    // more than some reads.
     let sum = |time: Timespec| time.tv_sec.wrapping_add(time.tv_nsec);
     let micros = |time: Timeval| time.tv_sec.wrapping_add(time.tv_usec);
     let cpu = |here: Cpu| i64::from(here.cpu.wrapping_add(here.node));

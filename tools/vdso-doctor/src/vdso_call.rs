@@ -19,7 +19,8 @@ pub(crate) struct VdsoCall {
 impl VdsoCall {
     /// Returns the function that answers a call.
     pub(crate) fn of(call: Call, functions: &Functions) -> Option<Self> {
-        // If a function has no symbol of its own, clock_gettime answers it, as in vdso-time.
+        // If the vDSO has no symbol for time or gettimeofday, `functions` contains clock_gettime
+        // instead, which returns the same time for the clock given here.
         let (pointer, clock) = match call {
             Call::Time => (functions.time, ClockId::REALTIME_COARSE),
             Call::Gettimeofday => (functions.gettimeofday, ClockId::REALTIME),

@@ -136,8 +136,8 @@ impl<'a> Facts<'a> {
         if self.is_in_user_space(MONOTONIC) {
             return Cause::ClockNotServed;
         }
-        // The clock source and the flags that a guest kernel shows explain nothing: they are those
-        // of the kernel on which it runs, or they have another meaning.
+        // The clock source and the CPU's flags that a guest kernel shows explain nothing: they
+        // describe the kernel on which the guest kernel runs, or have another meaning there.
         if supervisor.is_some() {
             return Cause::GuestKernel;
         }

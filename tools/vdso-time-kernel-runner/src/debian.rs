@@ -1,7 +1,8 @@
 //! Debian packages of any suite and architecture, unpacked into a directory. Nothing is installed.
 //!
-//! apt gets a root of its own (configuration, sources, package lists, an empty list of installed
-//! packages), so this needs no privileges, no locks and no foreign architectures of the system.
+//! apt gets a root of its own, with a configuration, sources, package lists and an empty list of
+//! installed packages. So apt needs neither privileges nor the system's locks, and no foreign
+//! architecture needs to be added to the system.
 
 use std::env;
 use std::io;
@@ -30,7 +31,8 @@ pub struct NotFetched(String);
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// A source with any of these suites names a usable mirror, because every mirror has all of them.
+/// The suites that identify a Debian mirror among apt's sources. A source with any of these suites
+/// names a usable mirror, because every Debian mirror has all of them.
 const SUITES: &[&str] = &[
     "bullseye",
     "bookworm",
@@ -173,8 +175,8 @@ impl Archive {
         if let Some(package) = packages.first() {
             apt_get = apt_get.arg(format!("--target-release={}", package.suite));
         }
-        // If the present index does not have a package, that is not the mirror's fault, so the
-        // error is not `NotFetched`.
+        // If an index that was fetched just now does not have a package, that is not the mirror's
+        // fault, so the error is not `NotFetched`.
         let question = apt_get.args(requests).arg("--print-uris");
         let uris = self.ask(question)?;
         let files = files(&uris);
@@ -385,9 +387,10 @@ fn configuration(
     let is_inherited = |line: &&str| INHERITED.iter().any(|prefix| line.starts_with(prefix));
     let inherited: Vec<&str> = dump.lines().filter(is_inherited).collect();
     let inherited = inherited.join("\n");
-    // The trusted keys, and the passwords for mirrors, stay where they are. The machine's hooks,
-    // pins and other sources do not apply. apt's user `_apt` cannot always read our directory, so
-    // apt keeps root's privileges.
+    // apt still uses the machine's trusted keys and its passwords for mirrors, because this
+    // configuration does not change their paths. The machine's hooks, pins and other sources do not
+    // apply. apt's user `_apt` cannot always read our directory, so apt does not switch to this
+    // user.
     Ok(format!(
         r#"Dir::Etc::main "/dev/null";
 Dir::Etc::parts "/dev/null";

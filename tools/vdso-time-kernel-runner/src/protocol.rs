@@ -17,7 +17,7 @@ use nanoserde::{DeBin, SerBin};
 /// The file of the initramfs with the [`Job`].
 pub const JOB: &str = "/job";
 
-/// The program in which a guest has its shell and the usual commands.
+/// The program that provides a guest's shell and usual commands.
 pub const BUSYBOX: &str = "/bin/busybox";
 
 /// The work of init.

@@ -195,7 +195,8 @@ fn boot_plan(boot: &Boot) -> Result<Plan> {
     let mut more = Vec::new();
     let mut clock = None;
     if guest.name == "loong64" {
-        // The kernel's wall clock starts in 1970, because the driver of the clock chip is a module.
+        // The kernel's wall clock starts in 1970, because the driver of the clock chip is a module,
+        // and a guest has no modules. So init sets the clock.
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
         clock = Some(now.as_secs() as i64);
     }

@@ -1,9 +1,9 @@
-//! Works under a caller that ignores SIGCHLD.
+//! Lets this program work if its caller ignores SIGCHLD.
 //!
-//! Some window managers and sandboxes start programs in this state. Then the kernel does not keep
-//! the status of a child that has ended, and each wait for one fails with ECHILD. So this process
-//! catches the signal. A program that it starts ignores the signal again, as it would without this
-//! process in between.
+//! Some window managers and sandboxes start programs with SIGCHLD ignored. In such a program, the
+//! kernel does not keep the status of a child that has ended, and each wait for a child fails with
+//! ECHILD. So this process catches the signal. The programs that it starts with [`inherit`] ignore
+//! the signal, as if the caller had started them directly.
 
 use std::fs;
 use std::io;

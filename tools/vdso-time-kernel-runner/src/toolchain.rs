@@ -135,7 +135,8 @@ impl Compiler {
         self.with_libraries(workspace::cargo(sh))
             .env("RUSTC", self.program("rustc"))
             .env("RUSTDOC", self.program("rustdoc"))
-            // A wrapper could call another compiler. Empty means none, whatever is configured.
+            // A wrapper could call another compiler. An empty value means that there is no wrapper,
+            // even if cargo's configuration names one.
             .env("RUSTC_WRAPPER", "")
             .env("RUSTC_WORKSPACE_WRAPPER", "")
             .env_remove("RUSTC_BOOTSTRAP")
@@ -191,7 +192,8 @@ fn is_installed(triple: &str) -> Result<bool> {
 
 fn build_tree(draft: &Path, architectures: &[&str]) -> Result<()> {
     let native = native_architecture(&Shell::new()?)?;
-    // If the suite has another version, apt does not find this library.
+    // The version is part of this library's name. So if the suite has another version, apt does not
+    // find the library, and the command fails.
     let library = format!("libstd-rust-web-{MSRV}");
     let mut packages = Vec::new();
     for name in [

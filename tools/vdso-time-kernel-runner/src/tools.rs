@@ -41,7 +41,8 @@ pub(crate) fn gcc(arch: &Arch) -> Result<Gcc> {
     }
     build_tree(&tree, suite, &names, |draft| {
         if suite != SUITE {
-            // gcc starts these programs, so they need the tree's loader as well.
+            // gcc starts these programs itself. So each of them, like gcc, needs a script that uses
+            // the tree's loader.
             let collect = format!("usr/libexec/gcc-cross/{gnu}/14/collect2");
             let linker = format!("usr/bin/{gnu}-ld");
             start_with_loader(draft, &tree, &collect)?;
@@ -96,8 +97,8 @@ pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
     Ok(tree.join(program))
 }
 
-/// Returns the path of QEMU's user mode. It has a vDSO of its own, whose functions make the system
-/// call.
+/// Returns the path of the QEMU program that runs the architecture's programs in user mode. This
+/// QEMU maps a vDSO of its own, whose functions make the system call.
 pub(crate) fn qemu_user(arch: &Arch) -> Result<PathBuf> {
     let mut names: Vec<&str> = TARGETS.arches.iter().map(|arch| arch.qemu).collect();
     names.dedup();

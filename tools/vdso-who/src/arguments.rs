@@ -171,8 +171,8 @@ impl Arguments {
     }
 
     /// Returns the number of samples per second of CPU time. Each sample contains a copy of the
-    /// stack, so on a host with many CPUs, 499 samples a second from each CPU would be too much
-    /// data.
+    /// stack, so 499 samples a second from each CPU would be too much data on a host with many
+    /// CPUs. The default is therefore lower on such a host.
     pub(crate) fn frequency(&self) -> u32 {
         const DEFAULT: u32 = 499;
         const OF_ALL: u32 = 4000;
@@ -195,7 +195,8 @@ impl Arguments {
     }
 
     /// Returns whether descendants are watched. With --exact they are not, because they would have
-    /// neither breakpoints nor a guard.
+    /// no breakpoints, and no [`Guard`](crate::guard::Guard) that swallows the SIGTRAP of a
+    /// breakpoint.
     pub(crate) fn follows(&self) -> bool {
         !self.no_children && !self.exact && (self.pid.is_some() || self.has_command())
     }

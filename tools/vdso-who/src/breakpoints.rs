@@ -47,15 +47,16 @@ fn omit(what: &str) -> Error {
     format!("{what}: omit --exact").into()
 }
 
-/// The number of rounds in the test of this host, and of clock reads in each round. A child of this
-/// program makes these reads before the command gets breakpoints. If a breakpoint of the command
-/// raises a signal later, the thread that traces the command ([`Guard`](crate::guard::Guard))
-/// swallows the signal.
+/// The number of rounds in the test of this host, and the number of clock reads in each round. A
+/// child of this program makes these reads before the command gets breakpoints. Even after a test
+/// without signals, a breakpoint of the command may raise a signal. The thread that traces the
+/// command ([`Guard`](crate::guard::Guard)) then swallows the signal.
 const ROUNDS: u64 = 10;
 const READS: u64 = 1000;
 
-/// Tests this host: a forked child hits a breakpoint 10,000 times. It is a process of its own,
-/// because SIGTRAP may end it. Returns how many nanoseconds a counted read takes.
+/// Tests whether breakpoints work on this host. A forked child hits a breakpoint 10,000 times. The
+/// test needs a child, because SIGTRAP may end the process that hits the breakpoint. Returns how
+/// many nanoseconds a counted read takes.
 ///
 /// # Errors
 /// If a breakpoint raises SIGTRAP, which would end a process, or if breakpoints do not fire.
@@ -90,8 +91,8 @@ fn hit(mut end: UnixStream) -> ! {
         for _ in 1..ROUNDS {
             read_clock();
         }
-        // Waits until the parent closes the other end. Before it does, it reads how often the
-        // breakpoints were hit.
+        // The parent reads how often the breakpoints were hit, and then closes its end. The child
+        // must not end before that.
         if end.write_all(&nanos.to_ne_bytes()).is_ok() {
             let _ = end.read_exact(&mut byte);
         }
@@ -132,8 +133,8 @@ fn count(pid: u32, mut gate: UnixStream) -> Result<Option<u64>> {
         period: 1_000_000,
         addresses: &[],
     };
-    // Sampling is tried first. If sampling is denied as well, the error must not advise the user to
-    // omit --exact, because that would not help.
+    // Events for sampling are opened first. If even these are denied, the error must not advise the
+    // user to omit --exact, because that would not help.
     Events::open(&sampling).map_err(|error| explain(&error, &sampling))?;
     let plan = Plan {
         period: 0,

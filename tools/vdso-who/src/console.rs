@@ -34,10 +34,10 @@ extern "C" fn look() {
 
 /// Returns an error if standard output was not open for writing when the program started.
 ///
-/// A later write would not show that. Before `main`, std opens /dev/null in place of a closed
-/// descriptor, and writing to /dev/null succeeds. std also treats EBADF, the error for a descriptor
-/// that is open only for reading, as success. So [`look`] checks the descriptor before std changes
-/// it.
+/// Writing the report would not reveal that, because the write would seem to succeed. Before
+/// `main`, std opens /dev/null in place of a closed descriptor, and writing to /dev/null succeeds.
+/// std also treats EBADF, the error for a descriptor that is open only for reading, as success. So
+/// [`look`] checks the descriptor before std changes it.
 pub(crate) fn require_output() -> Result<()> {
     if WAS_OPEN.load(Ordering::Relaxed) {
         return Ok(());
@@ -78,7 +78,8 @@ pub(crate) fn columns() -> usize {
     }
 }
 
-/// Prints a message on standard error, in lines of 80 columns. Ignores an error of that write.
+/// Prints a message on standard error, in lines of 80 columns. If the message cannot be written,
+/// the error is ignored.
 pub(crate) fn say(what: &str) {
     let lines = wrapped(&printable(&format!("vdso-who: {what}")), COLUMNS);
     let _ = writeln!(io::stderr(), "{lines}");

@@ -1,6 +1,6 @@
-//! A tracer of all threads of a command. It swallows the SIGTRAP that a breakpoint causes on
-//! machines where the CPU does not report which breakpoint it was, so that the signal does not end
-//! the command.
+//! A tracer of all threads of a command. On some machines, the CPU does not report which breakpoint
+//! was hit. There, a breakpoint raises SIGTRAP, which would end the command. The tracer swallows
+//! these signals.
 
 #![allow(
     unsafe_code,
@@ -25,8 +25,8 @@ use crate::{mapping, proc};
 /// A thread that traces a command.
 pub(crate) struct Guard {
     pub(crate) waiter: JoinHandle<Result<ExitStatus, Errno>>,
-    /// Receives a message when the command has executed a program. The program runs once the
-    /// message is dropped. None when the measurement is over.
+    /// Receives a message each time the command has executed a program. The program runs once the
+    /// message is dropped. The receiver is None once the measurement is over.
     pub(crate) executed: Option<Receiver<SyncSender<()>>>,
     /// How many signals were swallowed.
     pub(crate) swallowed: Arc<AtomicU64>,

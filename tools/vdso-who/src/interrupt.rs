@@ -31,8 +31,9 @@ impl Interrupt {
         let first = Arc::new(AtomicUsize::new(0));
         let is_second = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
-            // The action that ends the program if the flag is set is registered first, so that the
-            // first signal does not see the flag that it sets itself.
+            // A signal runs its actions in the order in which they were registered. The action that
+            // ends the program if the flag is set comes before the action that sets the flag. So
+            // the first signal only sets the flag, and the second one ends the program.
             flag::register_conditional_default(signal, is_second.clone())?;
             flag::register(signal, is_second.clone())?;
             flag::register_usize(signal, first.clone(), signal as usize)?;

@@ -15,8 +15,9 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Changes the settings of the terminal of standard input, if there is one. Does not change
-    /// them in the background, because that would stop this program (SIGTTOU).
+    /// Changes the settings of the terminal of standard input. Returns `None` if standard input is
+    /// not a terminal, or if this program is in the background, where changing the settings would
+    /// stop it (SIGTTOU).
     pub(crate) fn open() -> Option<Self> {
         let input = io::stdin();
         if !input.is_terminal() || tcgetpgrp(&input).ok()? != getpgrp() {

@@ -58,8 +58,8 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Shows once a second how far the measurement is. With a command, only a download is shown,
-    /// because the command may write to the terminal itself.
+    /// Shows the progress of the measurement once a second. With a command, only a download is
+    /// shown, because the command may write to the terminal itself.
     fn show_progress(&self, progress: &Progress, second: u64) {
         let download = progress.download();
         let is_silent = self.arguments.has_command() && download.is_none();
@@ -97,8 +97,8 @@ impl Observer for Screen<'_> {
         } else {
             print_table(report)
         };
-        // Standard output has no reader any more. If the measurement did not end here, it would
-        // never end.
+        // Usually the write fails because standard output has no reader any more. The measurement
+        // ends here, because with --interval it might otherwise never end.
         if shown.is_err() {
             self.interrupt.set(SIGPIPE);
         }

@@ -31,7 +31,7 @@ pub(crate) struct Counts {
     pub(crate) records: u64,
     /// The records of threads that were in a system call.
     pub(crate) calls: u64,
-    /// The records of each clock, as far as the clock is known.
+    /// How many records there are of each clock. Records whose clock is not known are left out.
     pub(crate) clocks: [u64; Clock::COUNT],
     /// The records that count as reads only because earlier records of the same code were reads.
     pub(crate) inferred: u64,
@@ -184,8 +184,9 @@ impl Tally<'_> {
         found
     }
 
-    /// Forgets the processes that have ended. If more than `most_memory` bytes are in use, also
-    /// forgets all others except the watched process. These are read again when they are needed.
+    /// Forgets the processes that have ended. If more than `most_memory` bytes are still in use,
+    /// also forgets the other processes, the files and the earlier system calls. Processes and
+    /// files are read again when they are needed. The watched process is always kept.
     fn forget(&mut self, most_memory: u64) {
         let watched = self.processes.watched;
         let known = &mut self.processes.known;
@@ -403,7 +404,7 @@ impl Process {
     }
 
     /// Returns the name of a thread. Returns `None` for the main thread, which has the name of its
-    /// process.
+    /// process, and for a thread whose name cannot be read.
     fn thread_name(&mut self, sample: &Sample) -> Option<String> {
         if sample.thread == sample.pid {
             return None;

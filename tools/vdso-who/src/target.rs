@@ -84,9 +84,12 @@ impl Target {
     }
 
     /// Lets a started command execute its program. If that succeeds, the kernel closes the
-    /// command's end of the gate. The command is guarded (see [`Guard`]) only if its reads are
-    /// counted, because a traced program gets no privileges from its setuid bit. A guarded command
-    /// stops before the program's first instruction: see [`Self::executed`].
+    /// command's end of the gate. If it fails, the command sends the number of the error through
+    /// the gate.
+    ///
+    /// The command is guarded (see [`Guard`]) only if its reads are counted, because a traced
+    /// program gets no privileges from its setuid bit. A guarded command stops before the program's
+    /// first instruction: see [`Self::executed`].
     pub(crate) fn go(&mut self, is_guarded: bool) -> Result<()> {
         let id = self.id();
         let Some(gate) = &mut self.gate else {
@@ -99,10 +102,11 @@ impl Target {
         let mut answer = Vec::new();
         gate.read_to_end(&mut answer)?;
         let number = answer.first_chunk().copied();
-        // While there is a gate, dropping the target kills the command. That is wrong for an
-        // unguarded command that runs now, and for a guarded one that failed, because its guard
-        // waits for its end. A guarded command that succeeded has not begun to run yet, so it keeps
-        // its gate.
+        // While there is a gate, dropping the target kills the command and waits for it. The gate
+        // is removed in two cases: an unguarded command that succeeded runs now, and a guarded one
+        // that failed is waited for by its guard. The gate stays in the other two cases: a guarded
+        // command that succeeded has not begun to run yet, and an unguarded one that failed must
+        // still be waited for.
         if is_guarded == number.is_some() {
             self.gate = None;
         }

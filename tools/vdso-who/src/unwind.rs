@@ -1,9 +1,9 @@
 //! The unwinder, which finds the caller of a frame.
 //!
-//! A chain begins with the program counter. Each address has a rule that gives the registers of the
-//! caller. The rule comes from the unwind table of the file, uses the frame pointer, or searches
-//! the stack for a return address. If the copy of the stack ends before the chain does, the call
-//! chain that the kernel recorded may contain the other callers.
+//! A chain begins with the program counter. Each address has a rule for finding the registers of
+//! the caller. A rule comes from the unwind table of the file, or else it follows the frame pointer
+//! or searches the stack for a return address. If the copy of the stack ends before the chain does,
+//! the call chain that the kernel recorded may contain the other callers.
 
 mod aarch64;
 
@@ -36,8 +36,8 @@ pub(crate) trait Code {
     /// Returns whether code is mapped at an address.
     fn is_mapped(&self, address: u64) -> bool;
 
-    /// Returns what the file at an address tells about the function there. Returns `None` if there
-    /// is no file.
+    /// Returns what the file that is mapped at an address tells about the function there. Returns
+    /// `None` if there is no file.
     fn function(&self, address: u64) -> Option<Function>;
 
     /// Fills a buffer with the code before an address.
@@ -138,9 +138,9 @@ struct Walk<'a, C> {
     rules: &'a mut HashMap<u64, Rule>,
 }
 
-/// The functions of this block that return registers return those of the caller. They return `None`
-/// if they do not find the caller, for example because the copy of the stack ends before it. If
-/// there is no caller, they return a program counter of 0.
+/// The functions of this block that return [`Registers`] return the registers of the caller. They
+/// return `None` if they do not find the caller, for example because the copy of the stack ends
+/// before it. If there is no caller, the program counter that they return is 0.
 impl<C: Code> Walk<'_, C> {
     /// Reads a word of the stack.
     fn read(&self, address: u64) -> Option<u64> {
@@ -162,9 +162,10 @@ impl<C: Code> Walk<'_, C> {
             },
             Rule::Search(starts) => self.by_search(at, &starts)?,
         };
-        // On x86 a frame contains at least a return address, so the caller's stack pointer is
-        // larger. Elsewhere the frame of a leaf can be empty, so the two can be equal. But only the
-        // first function of a chain can be a leaf.
+        // The caller's frame is above the frame of the function that it called, so its stack
+        // pointer must be larger. It can be equal only if that function's frame is empty. On x86 a
+        // frame contains at least a return address, but elsewhere the frame of a leaf can be empty.
+        // Only the first function of a chain can be a leaf.
         let is_outer = next.sp > at.sp || (next.sp == at.sp && is_first);
         if next.pc != 0 && !is_outer {
             return None;
@@ -218,7 +219,8 @@ impl<C: Code> Walk<'_, C> {
         }
     }
 
-    /// Returns the rule of a function that sets up the frame pointer.
+    /// Returns the rule of a function that sets up the frame pointer. Returns `None` for another
+    /// function, and at the first instruction, which runs before the frame pointer is set up.
     fn frame_on_x86(&self, start: u64, pc: u64) -> Option<Table> {
         let mut prologue = [0; PROLOGUE];
         let end = start.wrapping_add(PROLOGUE as u64);
@@ -229,8 +231,8 @@ impl<C: Code> Walk<'_, C> {
         Some(self.abi.frame_pointer())
     }
 
-    /// Returns the rule of a function that has saved the frame pointer, or that has restored all
-    /// registers and returns.
+    /// Returns the rule at an instruction. Returns `None` unless the function has saved the frame
+    /// pointer before that instruction, or has restored all registers and is about to return.
     fn frame_on_aarch64(&self, start: u64, pc: u64) -> Option<Table> {
         let pc = pc & !3;
         let mut last = [0; 4];
@@ -281,8 +283,8 @@ impl<C: Code> Walk<'_, C> {
         })
     }
 
-    /// Searches the stack for a return address after a direct call of the function. If there is
-    /// none, returns the first one after any other call.
+    /// Searches the stack for a return address. Prefers the first one that follows a direct call of
+    /// the function. If there is none, takes the first one that follows any call.
     fn by_search(&self, at: Registers, starts: &RangeInclusive<u64>) -> Option<Registers> {
         let mut any = None;
         let mut sp = at.sp;
@@ -290,8 +292,9 @@ impl<C: Code> Walk<'_, C> {
         for _ in 0..MOST_WORDS {
             let Some(pc) = self.read(sp) else { break };
             let mut fp = at.fp;
-            // The frame pointer points to the word that contains the caller's frame pointer. The
-            // return address is in the next word.
+            // The frame pointer points to the word in which the caller's frame pointer is saved,
+            // and the next word is the return address. So at that return address, the caller's
+            // frame pointer is the word below.
             if sp == at.fp.wrapping_add(self.abi.word) {
                 fp = below;
             }

@@ -1,9 +1,11 @@
 //! [`CounterClock`]: answers reads, and chooses the reads that update the clock.
 //!
 //! A fast read takes the current segment from the latch. It fails if the next segment is due, if an
-//! update happened during the read, or if its answer is below the high-water mark. If it fails, a
-//! slow read follows. If no segment covers its tick, the slow read gets the time from the vDSO. If
-//! a segment is due or wanted, the slow read makes it and updates the latch.
+//! update happened during the read, or if the resulting time is below the high-water mark. Then a
+//! slow read follows. If no segment covers the tick of the slow read, the vDSO answers. If a
+//! segment is due or wanted, the slow read makes it and updates the latch. Where no segment is in
+//! force, a segment is *wanted* if the vDSO answered another read less than 1 ms before, or if the
+//! answer is ahead of the kernel's clock.
 //!
 //! # Memory ordering
 //!
@@ -17,28 +19,30 @@
 //!   the high-water mark before it returns, and a fast read fails if its time is below the mark. If
 //!   the counter was not used during the first read, the mark is not needed, as shown below.
 //! - The first time comes from a segment and the second one from the vDSO: the second time is at
-//!   least the latest time that a read of the segment can have returned. That is the time of the
-//!   segment's end, or, if the tick of the second read is before the segment's first tick, the
-//!   segment's first time. After a restart, or when the counter becomes unavailable, the segment
-//!   stays in force until it ends.
+//!   least the latest time that the first read can have returned. That is usually the time of the
+//!   segment's end. If the tick of the second read is before the segment's first tick, it is the
+//!   segment's first time. Even if the calibration begins again or the counter becomes unavailable,
+//!   the segment stays in force until it ends.
 //!
-//! A slow read loads the latch before it reads the counter. So its tick is not smaller than the
-//! ticks that the writer of the segment read. For an ordered fast read the order of the latch and
-//! the counter does not matter, because a tick has the same time whatever segment covers it. So on
-//! x86 its fence comes before the loads of the latch, and does not wait for them. With the fence
-//! after the loads, the benchmark `ratios` measured 24 ns instead of 21 on an AMD EPYC. A loop
-//! without other work hid the difference: there it was 0.3 ns.
+//! A slow read loads the latch before it reads the counter, so its tick is not smaller than the
+//! ticks that the writer of the segment read.
+//!
+//! An ordered fast read can load the latch and read the counter in any order, because a tick has
+//! the same time whatever segment covers it. So on x86 the fence of an ordered read comes before
+//! the loads of the latch, and does not wait for them. With the fence after the loads, the
+//! benchmark `ratios` measured 24 ns instead of 21 on an AMD EPYC. A loop without other work hid
+//! the difference: there it was only 0.3 ns.
 //!
 //! On aarch64 only a branch orders a read of the counter before a later store. The branch on
 //! `past < used` in [`fresh`] depends on the tick, so nothing is stored before the counter is read.
 //! This is why a read must not be made branch-free.
 //!
-//! Where the counter is not used, a read writes nothing. An answer before the *check time*, at
-//! which the kernel must be asked again, needs no high-water mark:
+//! Where the counter is not used, a read writes nothing. An answer that is earlier than the *check
+//! time*, at which the kernel must be asked again, needs no high-water mark:
 //!
-//! - Every later segment begins after the answer, because a caller makes one only after it has read
-//!   a kernel time at or after the check time, and has then measured the counter for at least
-//!   11 ms.
+//! - Every later segment begins after the answer, because a caller makes a segment only after it
+//!   has read a kernel time at or after the check time, and has then measured the counter for at
+//!   least 11 ms.
 //! - Every earlier segment ended at or before the answer, because a caller publishes a check time
 //!   only after it has read a kernel time at or after the end of the last segment.
 
@@ -64,17 +68,19 @@ use super::wall;
 /// the process is in another time namespace (setns(2)).
 ///
 /// No answer is later than the end of the last segment, which was made during the previous segment.
-/// So the lead is at most the length of two segments, which is 40 ms at their highest rate. The
-/// rest of the limit allows for a lead that the first of the two segments had to remove.
+/// So the lead is at most the length of two segments. A segment's rate can be 25 % above the
+/// measured rate, so two segments of 16 ms advance the clock by at most 40 ms. The rest of the
+/// limit allows for a lead that existed before the first of the two segments, and that this segment
+/// had to remove.
 const MAX_LEAD: u64 = 4 * segment::LONGEST;
 
-/// 1 ms. Of two reads without a segment in force that come within this time, the second one makes a
+/// 1 ms. If two reads come within this time while no segment is in force, the second one makes a
 /// segment.
 const SOON: u64 = 1_000_000;
 
 /// The shortest time that a read of the wall clock assumes for a turn (see [`wall`]), in
-/// nanoseconds. If the difference between the kernel's two clocks is not the offset, to about a
-/// turn, the read measures the offset exactly.
+/// nanoseconds. If the difference between the kernel's two clocks differs from the offset by more
+/// than about a turn, the read measures the offset exactly.
 const SHORTEST_TURN: u64 = 500;
 
 /// The longest time for which [`CounterClock::prepare_for_sandbox`] reads, in nanoseconds. A
@@ -198,9 +204,9 @@ impl<S: Source> CounterClock<S> {
         let realtime = self.source.realtime()?;
         if answer.is_off {
             // The reads before this one returned the kernel's time, because the counter was
-            // unavailable, and so does this one. The offset does not follow a step that is smaller
-            // than its error. So if this read used the offset, the wall clock could go back after
-            // such a step.
+            // unavailable, and so does this one. The offset does not follow a step of the wall
+            // clock that is smaller than the offset's own error. So if this read used the offset,
+            // its time could be earlier than theirs after such a step.
             return Some(realtime);
         }
         let step = realtime
@@ -216,8 +222,8 @@ impl<S: Source> CounterClock<S> {
     /// Measures the offset, and publishes it if the wall clock was set. Returns the offset that
     /// later reads use as well.
     ///
-    /// A reader that used an offset before it is published could return a time that is ahead of a
-    /// segment that another caller is making.
+    /// The offset is published before a read uses it. Otherwise the read could return a time that
+    /// is ahead of the segment that another caller is making with another offset.
     #[cold]
     #[inline(never)]
     fn follow_step(&self) -> Option<i64> {
@@ -251,8 +257,8 @@ impl<S: Source> CounterClock<S> {
         Some(if is_lost { offset } else { state.offset })
     }
 
-    /// Returns the vDSO's answer while the counter is not used and the kernel need not be asked.
-    /// `monotonic` computes the monotonic time of the answer.
+    /// Returns the vDSO's answer while the counter is not used and it is not yet time to ask the
+    /// kernel about it again. `monotonic` computes the monotonic time of the answer.
     #[inline]
     fn unavailable<T: Copy>(
         &self,
@@ -276,8 +282,8 @@ impl<S: Source> CounterClock<S> {
     ///
     /// Making a segment costs as much as several reads of the vDSO. A program that reads only once
     /// in a while would pay this cost for each read, and use each segment once. So only the second
-    /// read within 1 ms makes a segment. The tick alone does not prove that the segment has ended,
-    /// because the counter can have jumped. So the vDSO's answer must confirm it.
+    /// read within 1 ms makes a segment. The tick alone does not prove that the last segment has
+    /// ended, because the counter can have jumped. The vDSO's answer must confirm this.
     #[inline]
     fn sparse(&self) -> Option<SlowAnswer> {
         let answer = self.latch.read(|_, [words, _]| {
@@ -332,10 +338,10 @@ impl<S: Source> CounterClock<S> {
         let answer = self.high_water.raise(answer);
         let mut is_off = view.state.is_off();
         // If the current segment begins soon, it is kept, because this CPU's counter is only a
-        // little behind the writer's. Otherwise the counter may have been set back, and the segment
-        // must not come into force again. If the answer has a lead, the next segment is wanted,
-        // because it removes the lead. Without a segment the time would stand still until the
-        // kernel's clock has caught up.
+        // little behind the writer's. Otherwise a new segment may replace it: the counter may have
+        // been set back, and the current segment must not come into force again. An answer with a
+        // lead makes the new segment wanted, because that segment removes the lead gradually.
+        // Without a segment the time would stand still until the kernel's clock has caught up.
         if !view.state.segment.begins_soon(view.ticks)
             && self.update(&mut view, now, is_soon || answer > now)
         {
@@ -373,8 +379,8 @@ impl<S: Source> CounterClock<S> {
     /// Returns the time of a tick, once the counter is measured.
     pub(crate) fn nanos_of(&self, ticks: u64) -> Option<u64> {
         self.time_at(ticks).or_else(|| {
-            // A program that only converts ticks makes no other reads, and only reads make segments
-            // and samples.
+            // Only reads make segments and samples, and a program that only converts ticks makes no
+            // other reads. So the conversion makes a slow read.
             self.slow_monotonic()?;
             self.time_at(ticks).or_else(|| self.load().nanos_of(ticks))
         })
@@ -385,8 +391,9 @@ impl<S: Source> CounterClock<S> {
     fn ask_kernel(&self, state: &ClockState, ticks: u64) -> Option<(u64, u64)> {
         let high_water = self.high_water.get();
         let held = state.segment.held(ticks);
-        // The kernel's clock is read after `high_water` and `held` are known, so that they are
-        // ahead of it by at most `MAX_LEAD`.
+        // The kernel's clock is read after `high_water` and `held` are known. So if one of these
+        // two is ahead of the kernel's time by more than `MAX_LEAD`, the process is in another time
+        // namespace.
         let now = self.source.monotonic()?;
         if is_foreign(high_water, now) {
             self.high_water.replace(high_water, now);
@@ -523,8 +530,8 @@ impl<S: Source> CounterClock<S> {
         self.trusts_hypervisor.load(Relaxed)
     }
 
-    /// Reads until the counter is measured, if it is not, and forbids the clock's system calls.
-    /// Returns the status afterwards.
+    /// Reads until the counter is measured, and then forbids the clock's system calls. Returns the
+    /// status afterwards.
     pub(crate) fn prepare_for_sandbox(&self) -> Status {
         if !self.forbids_system_calls.load(Relaxed) {
             self.read_until_measured();

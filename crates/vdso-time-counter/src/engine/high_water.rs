@@ -1,9 +1,10 @@
 //! [`HighWater`]: the latest of the times that callers got from the vDSO, when it answered instead
 //! of the counter.
 //!
-//! A segment that is made after such an answer can begin at an earlier time. So a caller that
-//! answers from the vDSO raises the mark first, and a caller that answers from a segment compares
-//! its time with the mark.
+//! A segment that is made after such an answer can begin at a time that is earlier than the answer.
+//! So a caller that answers from the vDSO raises the mark first. A caller that answers from a
+//! segment compares its time with the mark. If the time is below the mark, a fast read fails, and a
+//! slow read returns the mark instead.
 //!
 //! `Relaxed` is enough. If one answer happens before another call, so does the update of the mark.
 //! Then the other call loads this mark or a higher one, because all loads and stores of a single

@@ -9,9 +9,10 @@
 //! store clears the bit and advances the number. If another caller was faster, the words are
 //! dropped.
 //!
-//! No other caller takes the bit from its holder, because the holder might only be stopped, and
-//! would later continue its stores. If the holder does not exist any more, as in the child of a
-//! fork by another thread, the other callers can read, but not update.
+//! No other caller takes the bit away from its holder, because the holder might merely be preempted
+//! or stopped, and would continue its stores later. If the holder does not exist any more, as in
+//! the child of a fork by another thread, the other callers can still read, but can no longer
+//! update.
 //!
 //! # An example
 //!
@@ -28,7 +29,7 @@
 //! A reader loads the number before and after the words. If it finds 256 both times, or 257 both
 //! times, the words that it has read are words A, and complete. If the number has changed, it drops
 //! what it read, because a later update could already be storing into copy 0. A signal handler that
-//! interrupts the writer in the third line finds 257 twice, and reads words A.
+//! interrupts the writer while copy 1 is torn finds 257 twice, and reads words A.
 //!
 //! # Memory ordering
 //!
@@ -42,8 +43,9 @@
 //! - W4 synchronizes with R1: a reader that sees a sequence number sees the words that the number
 //!   selects. W4 also synchronizes with the next writer's W1, which is `Acquire`, so the stores of
 //!   all writers are in order.
-//! - W2 synchronizes with R3 if R2 sees a word of W3. Then R4 sees W1 or a later value. So a reader
-//!   whose words come from a later update than R1 sees a changed sequence number and drops them.
+//! - W2 synchronizes with R3 if R2 sees a word of W3. Then R4 sees W1 or a later value. So if a
+//!   reader loads a word of an update that is later than R1, R4 finds a changed sequence number,
+//!   and the reader drops the words.
 //!
 //! On a 32-bit machine the sequence number repeats after 2^25 updates. They take hours, so only a
 //! reader that was stopped for hours could miss a change.
@@ -76,7 +78,8 @@ impl Version {
 
 impl<const N: usize> Latch<N> {
     pub(crate) const fn new() -> Self {
-        // The sequence number is not 0, so the linker puts a static latch in .data.
+        // The sequence number is not 0, so the linker puts a static latch in .data, beside
+        // vdso-time's slots, and not in .bss, which can be on another page.
         Self {
             sequence: AtomicUsize::new(STEP),
             copies: [const { [const { Word::new() }; N] }; 2],
@@ -86,7 +89,8 @@ impl<const N: usize> Latch<N> {
     /// Applies `read` to the version, the words of the last update, and the words of the update
     /// before. While the version has a writer, the older words can be torn.
     ///
-    /// Returns `None` if a writer began or ended meanwhile, because all words may then be torn.
+    /// Returns `None` if a writer began or ended meanwhile, because any of the words may then be
+    /// torn.
     #[inline]
     pub(crate) fn read<T>(
         &self,
@@ -150,8 +154,8 @@ impl<const N: usize> Latch<N> {
     }
 }
 
-/// A word of 64 bits. A 32-bit machine loads and stores each half separately, because the latch
-/// detects torn words.
+/// A word of 64 bits. A 32-bit machine loads and stores each half separately, which is safe because
+/// the latch detects torn words.
 #[repr(transparent)]
 pub(crate) struct Word([AtomicUsize; (u64::BITS / usize::BITS) as usize]);
 

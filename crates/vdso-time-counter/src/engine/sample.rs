@@ -103,7 +103,7 @@ impl Interval {
     /// Each read of the other clock is about halfway between two reads of the monotonic clock, so
     /// the true difference is about in the middle of the interval. An earlier version used the end
     /// of the interval that was nearer to the old offset, and was 41 ns late. More turns would not
-    /// have helped, because each read takes time, so the two ends never meet.
+    /// have helped: each read takes time, so the interval always has a width.
     pub(crate) fn measure<S: Source>(
         source: &S,
         turns: u32,

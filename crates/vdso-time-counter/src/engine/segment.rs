@@ -1,15 +1,16 @@
 //! [`Segment`]: the time as a linear function of the counter, for 2 to 16 ms.
 //!
-//! A segment covers the ticks from `start` to `start + span`, and no others. So the time of a tick
-//! is the same for every thread, whenever the segment was published. Consecutive segments join
+//! A segment covers the ticks from `start` to `start + span`, and no others. So every thread gets
+//! the same time for a tick, no matter when the segment was published. Consecutive segments join
 //! without a step: together they are one function that never falls. The next segment removes an
 //! error with its rate, and not with a step: a step back would break the order, and a step forward
 //! could be wrong, because an interrupt can make a sample late.
 //!
-//! A segment takes 8 to 16 ms, because a sample's error of some nanoseconds is then below 1 ppm of
-//! the segment, and making segments costs less than 0.01 % of the time. Segments of twice that
-//! length would not make a read cheaper. But they would double the error after a change of the
-//! kernel's rate. With the present length, that error is 1.6 ms for a change of 10 %.
+//! A segment usually takes 8 to 16 ms, because a sample's error of some nanoseconds is then below
+//! 1 ppm of the segment, and making segments costs about 0.01 % of the time. Segments of twice that
+//! length would not make a read cheaper, but would double the error after a change of the kernel's
+//! rate. With the present length, that error is 1.6 ms for a change of 10 %. After such a change,
+//! segments take 2 to 4 ms for some time.
 
 /// Nanoseconds per tick, in units of 2^-32 ns.
 pub(crate) type Rate = u64;
@@ -22,9 +23,9 @@ const SLEW_SHIFT: u32 = 2;
 /// The next segment is due in the last 1/256 of a segment. Reads are slow from then on.
 const DUE_SHIFT: u32 = 8;
 
-/// When the next segment has been made, the old one still answers in its last 1/128: for reads
-/// between the sample and the end of the old segment, and for CPUs whose counter is behind the
-/// writer's by at most 1/128 of a segment.
+/// The next segment is made before the old one ends. After that, the old segment still answers for
+/// ticks in its last 1/128. Such ticks come from reads between the sample and the end of the old
+/// segment, and from CPUs whose counter is behind the writer's by at most 1/128 of a segment.
 const LAST_SHIFT: u32 = DUE_SHIFT - 1;
 
 /// A linear piece of the clock.
@@ -70,10 +71,11 @@ impl Segment {
         self.time(self.end())
     }
 
-    /// Returns the latest time that a read of this segment can have returned, given a tick that the
-    /// segment does not cover. For a tick after the segment, it is the time of the segment's end.
-    /// For a tick before the segment, it is the segment's first time: either this CPU's counter is
-    /// behind the writer's, or the counter was set back.
+    /// Returns the earliest time that a read at `ticks` may return after other reads have used this
+    /// segment. The segment does not cover `ticks`. If `ticks` is after the segment, the result is
+    /// the time of the segment's end. If `ticks` is before the segment, the result is the segment's
+    /// first time. In that case either this CPU's counter is behind the writer's, or the counter
+    /// was set back.
     pub(crate) fn held(&self, ticks: u64) -> u64 {
         if self.begins_after(ticks) {
             self.nanos
@@ -129,8 +131,8 @@ pub(crate) fn correction(error: i64, span: u64, rate: Rate) -> i64 {
     ((error << 32) >> span.trailing_zeros()).clamp(-limit, limit)
 }
 
-/// Returns the time that the ticks of a segment take. The result wraps after 4.29 s, so other
-/// numbers of ticks need [`long_nanos`].
+/// Returns the time that the ticks of a segment take. The result wraps after 4.29 s, so ticks that
+/// can take longer need [`long_nanos`].
 #[inline]
 pub(crate) const fn nanos(ticks: u64, rate: Rate) -> u64 {
     ticks.wrapping_mul(rate) >> 32
@@ -162,7 +164,8 @@ pub(crate) fn is_possible(rate: Rate) -> bool {
     ((1 << 32) / 66..1024 << 32).contains(&rate)
 }
 
-/// Returns the span of a segment: the largest power of two of ticks that take at most [`LONGEST`].
+/// Returns the span of a segment: the largest number of ticks that is a power of two and takes at
+/// most [`LONGEST`].
 pub(crate) fn span(rate: Rate) -> u64 {
     let Some(ticks) = (LONGEST << 32).checked_div(rate) else {
         return 1;

@@ -26,7 +26,7 @@ pub(crate) trait Source {
     fn realtime(&self) -> Option<i64>;
     /// Reads `CLOCK_MONOTONIC_RAW`, which is never slewed, if the kernel has it.
     fn raw(&self) -> Option<i64>;
-    /// Asks the kernel whether the counter can be used, and who keeps its clock source.
+    /// Asks the kernel whether the counter can be used, and who maintains its clock source.
     ///
     /// `trusts_hypervisor` says whether the hypervisor's statement is sufficient.
     fn detect(&self, trusts_hypervisor: bool) -> Result<Keeper, Unavailable>;
@@ -36,13 +36,13 @@ pub(crate) trait Source {
     }
 }
 
-/// Who keeps the clock source that is derived from the counter.
+/// Who maintains the clock source that is derived from the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keeper {
-    /// The kernel, as `tsc`.
+    /// The kernel, as for `tsc`.
     Kernel,
-    /// The hypervisor, as `kvm-clock`: it writes a scale and an offset, and says whether the
-    /// counters of all CPUs agree.
+    /// The hypervisor, as for `kvm-clock`: it writes a scale and an offset, and says whether the
+    /// counters of all CPUs agree (the *stable bit*).
     Hypervisor,
 }
 
@@ -68,9 +68,10 @@ impl Keeper {
 
     /// Checks that the vDSO reads the counter, given the cost of its read of `CLOCK_MONOTONIC`.
     ///
-    /// If the hypervisor clears the stable bit, the clock source keeps its name, and only the cost
-    /// of a read shows the change. So if a hypervisor keeps the clock source, the counter is
-    /// unavailable even if the measurement is inconclusive.
+    /// If the hypervisor clears the stable bit, the vDSO makes system calls, but the clock source
+    /// keeps its name. Only the cost of a read shows the change. So if a hypervisor maintains the
+    /// clock source, the counter is unavailable even if the measurement of the cost is
+    /// inconclusive.
     pub(crate) fn check_cost(self, cost: ReadCost) -> Result<(), Unavailable> {
         match cost {
             ReadCost::SystemCall => Err(Unavailable::SlowVdso),

@@ -52,8 +52,8 @@ pub(crate) struct ClockState {
     pub(crate) segment: Segment,
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`, in nanoseconds.
     pub(crate) offset: i64,
-    /// The last sample. While the counter is unavailable, its time is the *check time*, at which
-    /// the kernel must be asked again.
+    /// The last sample. While the counter is unavailable, the time of this sample is the *check
+    /// time*, at which the kernel must be asked again.
     pub(crate) sampled: Sample,
     /// The measured rate. The segment's rate is this one plus a correction.
     pub(crate) base_rate: Rate,
@@ -64,11 +64,11 @@ pub(crate) struct ClockState {
     /// The sample at which the baseline begins.
     pub(crate) first: Sample,
     /// During the calibration, `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at the last sample.
-    /// Afterwards, the change of the rate that the last sample showed, if a step can have caused
-    /// it. Otherwise 0.
+    /// Afterwards, the change of the rate that the last sample suggests and the next one can
+    /// confirm, or 0. A step looks like such a change.
     pub(crate) pending: i64,
     pub(crate) phase: Phase,
-    /// Who keeps the clock source, if the kernel was asked.
+    /// Who maintains the clock source, if the kernel was asked.
     pub(crate) keeper: Keeper,
     /// Why the counter is unavailable, or why it last was.
     pub(crate) unavailable: Option<Unavailable>,
@@ -286,8 +286,8 @@ fn split(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
 
-/// The word of the rate while the counter is not used and the last segment has ended. No rate is so
-/// large. So a read learns from this one word that the vDSO answers.
+/// The value in the rate's word while the counter is not used and the last segment has ended. No
+/// rate is so large, so this one word tells a read that the vDSO answers.
 const NOT_USED: u64 = u64::MAX;
 
 /// The bit that is set if the keeper is [`Keeper::Hypervisor`]. It shares a byte with the reason.
@@ -351,8 +351,9 @@ pub(crate) fn offset_of(words: &Words) -> i64 {
     offset(words[WALL].load(), words[NANOS].load())
 }
 
-/// Returns the time of the wall clock, given the word of its time at the start of the segment and
-/// the nanoseconds that have passed since. These are less than a second, so no division is needed.
+/// Returns the time of the wall clock `passed` nanoseconds after the start of the segment.
+/// `wall_word` encodes the wall clock's time at the start (see [`wall_word`]). `passed` is less
+/// than a second, so no division is needed.
 #[inline]
 pub(crate) fn realtime_after(wall_word: u64, passed: u64) -> Timespec {
     let Timespec { tv_sec, tv_nsec } = wall(wall_word);
@@ -370,8 +371,8 @@ pub(crate) fn realtime_after(wall_word: u64, passed: u64) -> Timespec {
 /// if the segment is fresh.
 ///
 /// Without a segment it does not read the counter, because the thread might not be allowed to read
-/// it. The branch also orders `isb` and `CNTVCTSS_EL0` after the loads before it (Arm Architecture
-/// Reference Manual, D12.2).
+/// it. On aarch64, the same branch also makes `isb` and the read of `CNTVCTSS_EL0` wait for the
+/// load on which the branch depends (Arm Architecture Reference Manual, D12.2).
 #[inline]
 pub(crate) fn fresh<S: Source>(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 2]> {
     let used = words[USED].load();

@@ -12,9 +12,9 @@ pub struct State {
     /// How far a read of the monotonic clock can be from `CLOCK_MONOTONIC`, until the segment ends:
     /// see [Error bound](crate#error-bound).
     ///
-    /// While the vDSO answers, it is the lead: how far this clock is ahead of the kernel's, because
-    /// it waits instead of going back. The lead is usually 0. If a sandbox denies the clock, the
-    /// bound is [`Duration::MAX`].
+    /// While the vDSO answers, the bound is the lead: how far this clock is ahead of the kernel's
+    /// clock, because it waits for the kernel's clock instead of going back. The lead is usually 0.
+    /// If a sandbox denies the clock, the bound is [`Duration::MAX`].
     pub error_bound: Duration,
     /// The number of [`Ticks`](crate::Ticks) per second: the mean since the counter was measured,
     /// or since adjtimex(2) changed the rate by more than NTP does. After a minute it is off by a
@@ -41,8 +41,8 @@ pub enum Status {
     Stale,
     /// As [`Stale`](Self::Stale), but another caller is updating the clock.
     ///
-    /// If the status stays, an [update was cut off](crate#where-the-clock-must-not-be-used), and
-    /// the vDSO answers for the rest of the process's life.
+    /// If this status persists, an [update was cut off](crate#where-the-clock-must-not-be-used),
+    /// and the vDSO answers for the rest of the process's life.
     Updating,
     /// The counter is unavailable, at least for some time.
     Unavailable(Unavailable),
@@ -116,9 +116,9 @@ reasons! {
     /// The counter's rate depends on the CPU's frequency (CPUID 0x80000007: not invariant). Under
     /// `kvm-clock` it can still be used after [`trust_hypervisor`](crate::trust_hypervisor).
     NotInvariant: "the counter's rate depends on the CPU's frequency",
-    /// The calling thread must not read the counter (prctl(2), `PR_SET_TSC`). If the vDSO reads the
-    /// counter, the thread gets SIGSEGV when it reads this clock, as it does when it calls the
-    /// vDSO. The clock tries again after a second.
+    /// The calling thread is not allowed to read the counter (prctl(2), `PR_SET_TSC`), so the vDSO
+    /// answers. If the vDSO reads the counter as well, the thread gets SIGSEGV when it reads this
+    /// clock, as it does when it calls the vDSO. The clock tries again after a second.
     Denied: "this thread must not read the counter",
     /// The counter's rate is impossible, changes, or is not the one that the hardware states (CPUID
     /// 0x15, `CNTFRQ`), in three measurements in a row. The clock tries again after 10 s, and after
@@ -152,10 +152,11 @@ pub struct Statistics {
     /// resumed, or its virtual machine was moved, restored or stopped.
     ///
     /// Only a read that makes a segment finds a jump. It compares how much time has passed since
-    /// the last segment was made, according to the kernel's clock and according to the counter. If
-    /// the difference is more than 16 us plus 25 % of that time, it is a jump. If more than 32 ms
-    /// have passed, 500 ppm instead of 25 % are enough. So a slew by adjtimex(2) counts as a jump
-    /// if it begins while nothing reads the clock.
+    /// the last segment was made, according to the kernel's clock and according to the counter. A
+    /// difference of more than 25 % of that time, plus 8 to 16 us, is a jump. If more than the time
+    /// of two segments has passed (16 to 32 ms), a difference of more than 500 ppm, plus 8 to
+    /// 16 us, is a jump as well. So a slew by adjtimex(2) counts as a jump if it begins while
+    /// nothing reads the clock.
     pub steps: u64,
     /// How often a read of the clock found that `CLOCK_REALTIME` was set, or that a leap second set
     /// it back.

@@ -12,14 +12,15 @@ use super::wall;
 const ROUGH: u64 = 1_000_000;
 /// The time between the two long bursts that give the rate.
 const BASELINE: u64 = 10_000_000;
-/// The time after which the kernel is asked again while the counter is used.
+/// The time after which the kernel is asked for its clock source again while the counter is used.
 const RECHECK: u64 = 10_000_000_000;
 /// The number of samples in the bursts that give the rate. Such a burst takes some microseconds.
 const LONG: u32 = 32;
 /// The maximum number of samples in the burst between two segments.
 const SHORT: u32 = 8;
-/// The largest difference, in nanoseconds, that can be an error of the samples, and is smoothed. A
-/// larger one is a step or a change of the rate.
+/// The largest difference, in nanoseconds, that can be an error of the samples. The clock follows
+/// only a part of such a difference, which smooths the error. A larger one is a step or a change of
+/// the rate.
 const NOISE: u64 = 64;
 /// [`NOISE`] in ticks, for a counter whose ticks are long. When the limit was always 64 ns, an
 /// error of one tick looked like a change of the rate, and a step right after it seemed to confirm
@@ -74,8 +75,9 @@ impl<S: Source> Transition<'_, S> {
             // The check time is in the future. If it is too far in the future, the process has
             // entered another time namespace, and the kernel is asked again.
             Phase::Off if passed.wrapping_neg().wrapping_sub(1) < LONGEST_RETRY => {
-                // Once the last segment has ended, a read comes here before the check time only if
-                // the offset is wrong.
+                // Once the last segment has ended, reads before the check time are answered without
+                // a transition (see `CounterClock::unavailable`). If such a read does come here,
+                // the offset is usually wrong.
                 if self.state.segment == Segment::empty(0) {
                     self.measure_offset()?;
                 }
@@ -204,8 +206,8 @@ impl<S: Source> Transition<'_, S> {
         Some(())
     }
 
-    /// Returns the mean rate between the state's sample and `sample`, in nanoseconds of a clock
-    /// that advanced by `gained` nanoseconds more than `CLOCK_MONOTONIC`.
+    /// Returns the mean rate between the state's sample and `sample`, measured with a clock that
+    /// advanced by `gained` nanoseconds more than `CLOCK_MONOTONIC`.
     fn rate_to(&self, sample: Sample, gained: i64) -> Option<Rate> {
         let Sample { ticks, nanos } = self.state.sampled;
         let passed = sample.nanos.wrapping_sub(nanos).wrapping_add_signed(gained);
@@ -304,10 +306,11 @@ impl<S: Source> Transition<'_, S> {
             Some(self.state.base_rate),
             usual + usual / 8 + 1,
         )?;
-        // A read on a CPU whose counter is behind looks as if the counter was set back. If the
-        // thread has since moved to another CPU, the current segment is still in force there. The
-        // next segment would begin where the current one ends, and replace it. Without this check
-        // the time was 25 ms ahead, and stood still for as long.
+        // A read on a CPU whose counter is behind looks as if the counter had been set back, so a
+        // new segment is due. But if the thread has since moved to another CPU, the current segment
+        // can still be in force there. The new segment would replace it too early, because it would
+        // begin where the current one ends. Without this check the time was 25 ms ahead, and then
+        // stood still for as long.
         if self.state.segment.is_fresh(burst.sample.ticks) {
             return None;
         }
@@ -357,9 +360,9 @@ impl<S: Source> Transition<'_, S> {
     /// If the kernel stops using the counter, each read becomes a system call, which usually takes
     /// at least three times as long. A vDSO that reads a hypervisor's page can fall back to the
     /// system call at any read, and a cheap system call takes only a third longer than a read. So
-    /// the limit is lower under a hypervisor. A CPU that has become slower exceeds the lower limit
-    /// as well. Then the kernel is asked in each segment, which costs some microseconds. On a
-    /// coarse counter the cost is 0 or 1, so the limit needs a minimum.
+    /// the limit is lower under a hypervisor. A CPU that has merely become slower can exceed this
+    /// lower limit as well. Then the kernel is asked in each segment, which costs some
+    /// microseconds. On a coarse counter the cost is 0 or 1, so the limit needs a minimum.
     fn suspect_cost(&self, usual: u64) -> u64 {
         if self.state.keeper == Keeper::Hypervisor {
             usual + usual / 4 + 2
@@ -474,7 +477,8 @@ struct Learnt {
 /// One sample cannot tell a step from a change of the rate. So the first change is only suspected:
 /// the next segment removes the error, and nothing is learnt. After a step, the second sample shows
 /// no change. Two changes in a row in the same direction are a change of the rate. The new rate
-/// began within the first interval, so the second change is not smaller than the first.
+/// began within the first interval, so the second change should not be smaller than the first. The
+/// test requires at least half of the first.
 fn learn(state: &ClockState, passed: &Passed) -> Option<Learnt> {
     let change = segment::rate_of(passed.change, passed.ticks);
     let is_smooth = passed.change.unsigned_abs() <= noise(state.base_rate);

@@ -6,8 +6,8 @@ use super::source::Source;
 use super::state::{ClockState, Phase, WORDS, Words, segment_of};
 use super::status::Status;
 
-/// The smallest error that is assumed for a segment, in nanoseconds. If three ticks are longer,
-/// they count instead.
+/// The smallest error that is assumed for a segment, in nanoseconds. If three ticks take longer
+/// than this, their time is assumed instead.
 const NOISE: u64 = 30;
 /// The maximum number of measurements of an error. The smallest result counts.
 const TRIES: u32 = 3;
@@ -83,9 +83,9 @@ impl View {
 /// Returns the segment that covers a tick: the current one, or the previous one if the current one
 /// has not begun and no writer is overwriting the previous one.
 ///
-/// The writer read the counter when the previous segment was ending. So a much earlier tick of that
-/// segment comes from a counter that was set back, and the vDSO answers. Otherwise the time would
-/// go back by up to two segments.
+/// The previous segment answers only for ticks shortly before its end, because the writer read the
+/// counter when that segment was ending. An earlier tick comes from a counter that was set back, so
+/// the vDSO answers. Otherwise the time would go back by up to two segments.
 pub(crate) fn covering(
     ticks: u64,
     version: Version,

@@ -28,9 +28,9 @@ fn is_denied() -> bool {
     unsafe { call(prctl, args) }.is_ok() && state == PR_TSC_SIGSEGV
 }
 
-/// Returns who keeps the clock source that is derived from the counter, or why the counter must not
-/// be used now. Whether the CPUs' counters agree is not checked here, because the kernel does that:
-/// if they do not agree, it marks the TSC unstable and changes to another clock source.
+/// Returns who maintains the clock source that is derived from the counter, or why the counter must
+/// not be used now. Whether the CPUs' counters agree is not checked here, because the kernel does
+/// that: if they do not agree, it marks the TSC unstable and changes to another clock source.
 pub(super) fn detect(trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
     // The high-water mark is a 64-bit atomic. A program that is built for ARMv5 has no such
     // atomics, on whatever CPU it runs.
@@ -54,8 +54,8 @@ pub(super) fn detect(trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
     Ok(keeper)
 }
 
-/// Reads the name of the kernel's clock source. Returns who keeps it, if it is derived from the
-/// counter.
+/// Reads the name of the kernel's clock source. Returns who maintains the clock source, if it is
+/// derived from the counter.
 fn keeper() -> Result<Keeper, Unavailable> {
     let mut words = [0; 8];
     read_file(CURRENT, &mut words).map_err(|_| Unavailable::ClockSourceUnknown)?;

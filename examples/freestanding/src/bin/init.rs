@@ -1,6 +1,6 @@
-//! The first process of a system: nothing is mounted, there is no environment, and its end is a
-//! kernel panic. As process 1, this program prints the time and ends, with status 0 if the vDSO
-//! answered. A real init would not end.
+//! The first process of a system. When it starts, nothing is mounted and there is no environment.
+//! If it ends, the kernel panics. A real init therefore never ends, but this program does: it
+//! prints the time and ends with status 0 if the vDSO answered.
 //!
 //! - It calls `vdso::set_address`, because otherwise the crate needs /proc, or PR_GET_AUXV of Linux
 //!   6.4, to find the vDSO.

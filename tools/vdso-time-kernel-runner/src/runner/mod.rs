@@ -42,8 +42,8 @@ const RUNNER_FAILED: u8 = 125;
 /// How to run programs.
 #[derive(Clone, Default, Deserialize, Serialize)]
 pub struct Plan {
-    /// QEMU and its arguments; empty if the program runs natively. For a kernel, all arguments
-    /// except the memory, the initramfs and the kernel's arguments.
+    /// QEMU and its arguments; empty if the program runs natively. For a kernel, the arguments for
+    /// the memory, the initramfs and the kernel's command line are not included: `boot` adds them.
     pub qemu: Vec<String>,
     /// For a kernel: its arguments.
     #[serde(default)]
@@ -55,7 +55,7 @@ pub struct Plan {
     pub page: u64,
     /// For a kernel: the first process.
     pub init: Option<PathBuf>,
-    /// For a kernel: the program in which the guest has its shell and the usual commands.
+    /// For a kernel: the program that provides the guest's shell and usual commands.
     #[serde(default)]
     pub busybox: Option<PathBuf>,
     /// For a kernel: the seconds since the Epoch that init sets the wall clock to.

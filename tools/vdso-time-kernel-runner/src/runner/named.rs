@@ -147,8 +147,8 @@ mod tests {
             let found: Vec<PathBuf> = paths(&text, &program, &package).into_iter().collect();
             assert_eq!(found, expected, "{}", String::from_utf8_lossy(&text));
         }
-        // Here cargo's target directory is outside the package. A program names what is in it by an
-        // absolute path.
+        // Here cargo's target directory is outside the package. The program contains the absolute
+        // path of a file in that directory.
         let outside = all.join("a/other");
         let text = format!("{}run", tool.display());
         let found = paths(text.as_bytes(), &program, &outside);

@@ -1,8 +1,8 @@
 //! A reader of debug information that fails if reading takes too much memory or time.
 //!
 //! A small file can describe any number of ranges, lines and names, and addr2line keeps them all in
-//! memory. It allocates only after it has read something, so it is enough that this reader counts
-//! the bytes that are read, and checks the memory of this process meanwhile.
+//! memory. But addr2line allocates memory only for what it has read. It is therefore enough that
+//! this reader counts the bytes that are read and, at intervals, checks the memory of this process.
 
 use std::borrow::Cow;
 use std::cell::Cell;

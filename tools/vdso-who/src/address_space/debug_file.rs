@@ -92,8 +92,8 @@ struct BuildId(Vec<u8>);
 impl BuildId {
     fn of(file: &Elf<'_>) -> Option<Self> {
         let id = build_id(file)?;
-        // A shorter id has no path, because the first byte names a directory, and the others name a
-        // file.
+        // An id needs two bytes to have a path, because the first byte names a directory, and the
+        // others name a file in it.
         if id.len() < 2 {
             return None;
         }
@@ -121,9 +121,9 @@ impl BuildId {
     }
 }
 
-/// Returns the content of the note of type 3 (`NT_GNU_BUILD_ID`). This function does not use the
-/// search of `object`, which looks through all note sections: a malformed file can contain many
-/// sections that all name the same long list of notes.
+/// Returns the content of the note of type 3 (`NT_GNU_BUILD_ID`). This function reads only one
+/// section. The search of `object` looks through all note sections, which could take very long in a
+/// malformed file: many sections can name the same long list of notes.
 ///
 /// The note consists of three words, the name and the id:
 ///
@@ -159,8 +159,8 @@ pub(crate) fn check_debuginfod() -> Result<()> {
     .into())
 }
 
-/// Downloads the debug file of a build id from a debuginfod server. It is not an error if the
-/// server has none.
+/// Downloads the debug file of a build id from a debuginfod server. Returns `None` if no server has
+/// the file, or if it cannot be downloaded.
 fn downloaded(id: &BuildId) -> Option<Image> {
     let mut command = Command::new(DEBUGINFOD);
     command.args(["debuginfo", &id.digits()]);

@@ -18,8 +18,9 @@ use super::names::MOST_OF_NAME;
 
 /// Opens a regular file. `flags` can be `O_NOFOLLOW`.
 pub(super) fn open(path: &Path, flags: i32) -> io::Result<File> {
-    // Opening a device could have side effects. A pipe could take the place of the file after this
-    // check, so the call that opens it must not wait.
+    // Opening a device could have side effects, so this function opens only regular files. A pipe
+    // could take the place of the file after this check. `O_NONBLOCK` makes sure that opening the
+    // pipe does not wait for a writer.
     if !fs::metadata(path)?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -30,8 +31,9 @@ pub(super) fn open(path: &Path, flags: i32) -> io::Result<File> {
 }
 
 /// A file as it was when it was opened, or the bytes of a file in memory. Once the file has been
-/// written to, nothing more is read: cp(1), scp(1) and `rsync --inplace` overwrite a program in
-/// place, so the functions of the running program would get the names of functions in the new file.
+/// written to, nothing more is read from it. This matters because cp(1), scp(1) and
+/// `rsync --inplace` overwrite a program in place: the functions of the running program would get
+/// the names of functions in the new file.
 ///
 /// Files are not mapped, because a process that truncates one would end this program with SIGBUS.
 #[derive(Clone)]
@@ -60,8 +62,9 @@ impl Version {
         })
     }
 
-    /// Returns whether the content may have changed after this time. Removing a file changes its
-    /// `ctime`, but not its content, so the `mtime` of a removed file decides.
+    /// Returns whether the content may have changed after this time. The `ctime` decides, because
+    /// any program can set the `mtime` of its files. But removing a file changes its `ctime` as
+    /// well, though not its content, so the `mtime` decides if the file was removed.
     pub(super) fn is_changed_after(self, time: SystemTime) -> bool {
         let (seconds, nanos) = if self.links == 0 {
             self.modified

@@ -51,7 +51,8 @@ pub(crate) struct Caller {
     pub(crate) next: Option<Arc<Frame>>,
     /// The callers beyond the next one, with --depth.
     pub(crate) outer: Vec<Arc<Frame>>,
-    /// The first caller beyond these that has a name, if none of these has one.
+    /// The first caller beyond `next` and `outer` that has a name. It is set only if no caller in
+    /// `next` and `outer` has one.
     pub(crate) named: Option<Arc<Frame>>,
 }
 
@@ -81,8 +82,8 @@ pub(super) fn are_enough(frames: &[(Role, Arc<Frame>)], depth: usize) -> bool {
     has_program && beyond.len() + 1 >= depth && beyond.iter().any(|(_, frame)| frame.has_name)
 }
 
-/// Returns the caller that a chain of frames shows. The chain does not contain the functions on the
-/// way to the clock. `clock` is the innermost of these functions, and is shown if the chain has no
+/// Returns the caller to show for a chain of frames. The chain begins after the functions on the
+/// way to the clock. `clock` is the innermost of those functions, and is shown if the chain has no
 /// frame.
 pub(super) fn caller(
     frames: &[(Role, Arc<Frame>)],
@@ -90,7 +91,9 @@ pub(super) fn caller(
     depth: usize,
 ) -> Caller {
     let program = frames.iter().position(|(role, _)| *role == Role::Program);
-    // In a stripped libc, the functions that run `main` or a thread have no names.
+    // In a stripped libc, the functions that run `main` or a thread have no names, so they are not
+    // recognised as such. The frames of libc without a name at the end of the chain are therefore
+    // left out.
     let mut end = frames.len();
     while end > 1 && is_libc(&frames[end - 1].1.module) && !frames[end - 1].1.has_name {
         end -= 1;

@@ -106,15 +106,16 @@ impl Default for Files {
 /// The mappings of a process.
 pub(super) struct Mapped {
     pid: u32,
-    /// A thread that is still alive, which might not be the main thread.
+    /// A thread that still has the process's memory. This is not the main thread if the main thread
+    /// has ended.
     thread: u32,
     /// The mappings, sorted by address.
     pub(super) mappings: Vec<Mapping>,
     /// The vDSO, which is read when it is needed.
     vdso: OnceCell<Rc<OpenFile>>,
     files: Files,
-    /// The files of this process. Another process may have mapped the same file when the file had
-    /// different content.
+    /// The files of this process. The versions are kept for each process, because another process
+    /// may have mapped the same file when the file had different content.
     opened: RefCell<HashMap<FileId, Opened>>,
 }
 
@@ -130,7 +131,8 @@ impl Mapped {
         }
     }
 
-    /// Returns the mappings of a process that this process has forked.
+    /// Returns the mappings of a child process that was just forked: those of its parent. `pid` is
+    /// the child's id.
     pub(super) fn forked(&self, pid: u32) -> Self {
         Self {
             mappings: self.mappings.clone(),
@@ -156,12 +158,13 @@ impl Mapped {
         Ok(new)
     }
 
-    /// Adds a mapping, which replaces the mappings that it overlaps. Returns whether what was found
-    /// out about its addresses is out of date.
+    /// Adds a mapping, which replaces the mappings that it overlaps. Returns whether names and
+    /// unwind rules that were found for its addresses may now be out of date.
     ///
-    /// What was found out about code without a file is never out of date: its names are not kept,
-    /// and it is always unwound with the frame pointer. A just-in-time compiler can change its
-    /// mappings every millisecond, so kept names would have to be found again as often.
+    /// For code without a file, nothing can be out of date: its names are not kept, and it is
+    /// always unwound with the frame pointer. The names are not kept because a just-in-time
+    /// compiler can change its mappings every millisecond, and the names would have to be found
+    /// again after each change.
     pub(super) fn add(&mut self, new: Mapping) -> bool {
         if new.has_file() {
             self.opened.borrow_mut().remove(&new.file);
@@ -274,8 +277,8 @@ impl Mapped {
         file
     }
 
-    /// Returns the file that a mapping has now. Opens it if it is not known, or if it has been
-    /// written to since it was opened.
+    /// Returns the file of a mapping with the content that it has now. Opens the file if it is not
+    /// open, or if it has been written to since it was opened.
     fn known_file(&self, mapping: &Mapping) -> Rc<OpenFile> {
         let known = self.files.known.borrow().get(&mapping.file).cloned();
         if let Some(known) = known {
@@ -392,8 +395,8 @@ fn without_deleted(path: &str) -> &str {
 }
 
 /// Returns whether a file has certainly taken the place of a mapped one. On overlayfs and on btrfs,
-/// the device numbers of a mapping and of its file differ, so there it is not known whether this is
-/// the mapped file, and the file is used.
+/// a mapping and its file have different device numbers, even if the file is the mapped one. So if
+/// the device numbers differ, nothing is certain, and the result is false.
 fn is_another(file: &Metadata, mapped: FileId) -> bool {
     let device = file.dev();
     let device = (libc::major(device), libc::minor(device));

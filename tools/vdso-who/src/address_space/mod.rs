@@ -80,7 +80,8 @@ impl AddressSpace {
         Ok(new)
     }
 
-    /// Returns the address space of a process that this process has forked.
+    /// Returns the address space of a child process that was just forked. The child's mappings are
+    /// those of its parent. `pid` is the child's id.
     pub(crate) fn forked(&self, pid: u32) -> Self {
         Self {
             mapped: self.mapped.forked(pid),
@@ -123,8 +124,9 @@ impl AddressSpace {
         }
         let mut is_sandboxed = self.mapped.has_gvisor();
         if is_sandboxed {
-            // A process of gVisor itself maps this memory as well, but has a vDSO. The kernel does
-            // not report that a vDSO was unmapped, so the mappings are read again.
+            // The processes of gVisor itself map the sandbox's memory as well, but unlike the
+            // processes in the sandbox, they have a vDSO. The kernel does not report that a process
+            // has unmapped its vDSO, so the mappings are read again before the check.
             let _ = self.refresh();
             is_sandboxed = !self.has_vdso();
         }
@@ -144,7 +146,8 @@ impl AddressSpace {
         chain
     }
 
-    /// Returns the functions of a return address, the innermost inlined one first; at least one.
+    /// Returns the functions at a return address: at least one, and the innermost inlined function
+    /// first.
     fn frames(&mut self, address: u64) -> Functions {
         if let Some(frames) = self.frames.get(&address) {
             return frames.clone();
@@ -233,7 +236,7 @@ impl AddressSpace {
         self.mapped.code_before(address, code)
     }
 
-    /// Returns the functions at an address, the innermost inlined one first; at least one.
+    /// Returns the functions at an address: at least one, and the innermost inlined function first.
     fn named(&mut self, address: u64) -> Vec<Frame> {
         let Some(mapping) = self.mapped.mapping(address) else {
             return vec![Frame {
@@ -259,9 +262,9 @@ impl AddressSpace {
         self.jit.is_stale
     }
 
-    /// Returns the name of code without a file. It is just-in-time compiled code if there is a perf
-    /// map or a JVM. Otherwise it might be code that the program has moved there, as
-    /// `node --use-largepages`, BOLT and ClickHouse do.
+    /// Returns the name of code without a file. If there is a perf map or a JVM, this is
+    /// just-in-time compiled code. Otherwise it might be code that the program has moved from its
+    /// file to other memory, as `node --use-largepages`, BOLT and ClickHouse do.
     fn compiled(&mut self, address: u64, module: &str) -> Frame {
         let mapped = &self.mapped;
         let open = || perf_map::open(mapped.pid(), mapped.thread());

@@ -57,11 +57,12 @@ pub(super) struct Symbol {
 /// The maximum number of symbols of a file. Further symbols are ignored.
 const MOST_SYMBOLS: usize = 1 << 22;
 
-/// The maximum number of shared parts of unwind tables that are kept.
+/// The maximum number of common information entries (CIEs) that are kept. Many unwind tables share
+/// one.
 const MOST_SHARED: usize = 1 << 16;
 
-/// The maximum depth of debug information. If it is nested deeper, the file's debug information is
-/// ignored, because addr2line is recursive.
+/// The maximum depth of debug information. If the debug information of a file is nested deeper, it
+/// is ignored, because addr2line is recursive and could overflow the stack.
 const MOST_NESTED: isize = 512;
 
 /// The maximum number of functions that are inlined into one another. Further ones are ignored.
@@ -211,7 +212,7 @@ fn eh_frame(file: &Elf<'_>, image: &Image) -> (EhFrame<Bytes>, BaseAddresses) {
 }
 
 /// Returns the addresses of the functions with unwind tables, and where their tables are. The
-/// section `.eh_frame_hdr` contains the same, but static programs do not have it.
+/// section `.eh_frame_hdr` contains the same, but many static programs do not have it.
 fn tables((frames, bases): &(EhFrame<Bytes>, BaseAddresses)) -> Vec<(Range<u64>, usize)> {
     let mut entries = frames.entries(bases);
     let mut tables = Vec::new();
@@ -309,8 +310,10 @@ fn go_symbols(file: &Elf<'_>) -> Option<Vec<Symbol>> {
     Some(symbols)
 }
 
-/// Returns the distance from the start of .text to Go's functions. With cgo, C's functions come
-/// first. But then Go's function `crosscall2` has a dynamic symbol, which tells the distance.
+/// Returns the distance from the start of .text to Go's functions. Without cgo it is 0. With cgo,
+/// C's functions come first, and Go's function `crosscall2` has a dynamic symbol. The distance is
+/// then the difference between the address of that symbol and the address that was computed from
+/// Go's table for the same function.
 fn go_shift(file: &Elf<'_>, functions: &go::Functions, table: &[u8]) -> Option<u64> {
     const EXPORTED: &[u8] = b"crosscall2";
     const MOST_NAMES: u64 = 1 << 20;

@@ -35,9 +35,9 @@ pub(super) fn demangled(name: &[u8]) -> String {
     }
 }
 
-/// Demangles the name of a C++ function. Each part of a name can repeat the part before it twice,
-/// so the text of a short name can be too long for any memory. The length of the text is therefore
-/// limited.
+/// Demangles the name of a C++ function. Each part of a mangled name can repeat the part before it
+/// twice, so each part can double the length of the text. The text of a short name could then be
+/// too long for any memory, so its length is limited.
 fn demangled_cpp(name: &str) -> Option<String> {
     // Without this check, `a` would be the type `signed char`.
     if !name.starts_with('_') {

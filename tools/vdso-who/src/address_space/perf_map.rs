@@ -1,10 +1,11 @@
 //! Names of just-in-time compiled code, which its compiler appends to /tmp/perf-PID.map.
 //!
-//! If a compiler writes code into memory that it already has, the kernel writes no record, so only
-//! the file shows that there is new code. The file can be a hundred megabytes long, and a compiler
-//! can change a mapping every millisecond, so reading the file for each change would take too long.
-//! Instead, the file is checked ten times a second, and immediately for an address without a name.
-//! Only its new lines are read. The names stay in the file, and only their offsets are kept.
+//! If a compiler writes code into memory that is already mapped, the kernel writes no record, so
+//! only the file shows that there is new code. If the compiler changes a mapping, there is a
+//! record, but a compiler can do that every millisecond. The file can be a hundred megabytes long,
+//! so reading the file for each change would take too long. Instead, the file is checked ten times
+//! a second, and immediately for an address without a name. Only its new lines are read. The names
+//! stay in the file, and only their offsets are kept.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -44,8 +45,8 @@ pub(super) fn open(pid: u32, thread: u32) -> Opened {
     let numbers = proc::status(pid, "NSpid").unwrap_or_default();
     let own = numbers.split_whitespace().last().unwrap_or("self");
     let path = format!("/proc/{thread}/root/tmp/perf-{own}.map");
-    // A link is not followed, because it may lead to a file that has a side effect when it is read,
-    // such as /proc/kmsg.
+    // A symbolic link is not followed, because it may lead to a file that has a side effect when it
+    // is read, such as /proc/kmsg.
     let Ok(file) = file::open(Path::new(&path), libc::O_NOFOLLOW) else {
         return Opened::Nothing;
     };
@@ -212,8 +213,8 @@ impl PerfMap {
     }
 }
 
-/// Returns a chunk without its last line if that is incomplete. A line that fills a whole chunk is
-/// too long: it counts as complete, and its name is not shown.
+/// Returns a chunk without its last line if that line is incomplete. A line that fills a whole
+/// chunk is too long to be read as one, so its parts count as complete lines.
 fn whole_lines(chunk: &[u8]) -> &[u8] {
     match chunk.iter().rposition(|byte| *byte == b'\n') {
         Some(end) => &chunk[..=end],
@@ -222,8 +223,8 @@ fn whole_lines(chunk: &[u8]) -> &[u8] {
     }
 }
 
-/// Adds the function of a line (an address, a size and a name), and removes the functions that
-/// begin in its range.
+/// Adds the function of a line (an address, a size and a name). Removes the functions that begin in
+/// its range, because the later line wins.
 fn add(functions: &mut Functions, line: &[u8], at: u64) -> Option<()> {
     let mut fields = line.splitn(3, |byte| *byte == b' ');
     let start = hexadecimal(fields.next()?)?;

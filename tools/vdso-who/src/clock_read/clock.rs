@@ -32,7 +32,8 @@ impl Clock {
     const CPU_TIME: Self = Self(14);
     const DEVICE: Self = Self(15);
 
-    /// Returns the clock that has this id of clock_gettime(2), or `None` if no clock has it.
+    /// Returns the clock that clock_gettime(2) reads for this id, or `None` if there is no such
+    /// clock.
     pub(super) fn of_id(id: i32) -> Option<Self> {
         /// The bits of a negative id that tell its kind (`CPUCLOCK_CLOCK_MASK`). All of them are
         /// set for a device (`CLOCKFD`).

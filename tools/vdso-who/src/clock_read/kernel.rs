@@ -1,10 +1,11 @@
 //! The kernel's half of a call chain: which system call a thread is in.
 //!
-//! /proc/kallsyms contains the addresses of the kernel's functions. The names of these functions
-//! differ by architecture and version: `sys_clock_gettime`, since Linux 4.17
-//! `__x64_sys_clock_gettime`, `__ia32_compat_sys_gettimeofday` for i386 programs,
-//! `__arm64_sys_clock_gettime32` for arm programs. Without privileges, a reader of the file sees
-//! each address as 0.
+//! /proc/kallsyms contains the addresses of the kernel's functions. The names of the functions that
+//! implement system calls differ by architecture and version. On x86-64, clock_gettime(2) is
+//! `sys_clock_gettime` before Linux 4.17, and `__x64_sys_clock_gettime` since then. For i386
+//! programs, gettimeofday(2) is `__ia32_compat_sys_gettimeofday`. For arm programs,
+//! clock_gettime(2) is `__arm64_sys_clock_gettime32`. If the reader of the file has no privileges,
+//! each address in it is 0.
 
 use std::cell::OnceCell;
 use std::fs::File;
@@ -63,7 +64,7 @@ const EXCEPTIONS: [&str; 8] = [
 
 type Functions = Vec<(Range<u64>, Call)>;
 
-/// The functions of the kernel that tell which system call a thread is in.
+/// The functions of the kernel that identify the system call if they are in a call chain.
 #[derive(Default)]
 pub(super) struct KernelCalls {
     /// Sorted by address. Read when a sample first needs it.
@@ -79,9 +80,9 @@ impl KernelCalls {
         }
     }
 
-    /// Returns the call that a chain of the kernel's addresses shows. Returns `None` if the chain
-    /// contains no function of a call: at the entry to the kernel, at the exit from it, or if
-    /// /proc/kallsyms shows no addresses.
+    /// Returns what a thread is doing, given the kernel's half of its call chain. Returns `None` if
+    /// that is not known: at the entry to the kernel, at the exit from it, or if /proc/kallsyms
+    /// shows no addresses.
     pub(super) fn call(&self, chain: &[u64]) -> Option<Call> {
         if chain.is_empty() {
             return None;
@@ -105,8 +106,8 @@ fn call_in(functions: &[(Range<u64>, Call)], chain: &[u64]) -> Option<Call> {
             continue;
         };
         if range.contains(address) {
-            // If an interrupt came during a system call, the chain contains both, and the system
-            // call counts.
+            // If an interrupt came during a system call, the chain contains functions of both. The
+            // system call takes precedence.
             if *call != Call::Exception {
                 return Some(*call);
             }
@@ -148,7 +149,8 @@ fn function(line: &str) -> Option<(u64, &str)> {
     Some((address, words.next()?))
 }
 
-/// Returns the call that a function of the kernel shows, if it shows one.
+/// Returns what a thread is doing if the kernel's function of this name is in its call chain.
+/// Returns `None` if nothing follows from the name.
 fn call_of(name: &str) -> Option<Call> {
     for prefix in PREFIXES {
         if let Some(call) = name.strip_prefix(prefix) {
@@ -180,7 +182,8 @@ fn system_call(name: &str) -> Call {
 mod tests {
     use super::*;
 
-    /// Lines from Linux 6.1 on x86-64, from 4.14, and from 6.12 on arm64.
+    /// Lines of /proc/kallsyms: from Linux 6.1 on x86-64, from Linux 4.14, and from Linux 6.12 on
+    /// arm64.
     const KALLSYMS: &str = "\
 0000000000000000 A fixed_percpu_data
 ffffffff81000080 T entry_SYSCALL_64

@@ -1,22 +1,23 @@
 //! Decides whether a thread was in a clock read.
 //!
 //! A thread is in a clock read if its program counter is in the vDSO, but not in a function that
-//! reads no clock, such as `getcpu`. A thread in the kernel is in a clock read as well if it
-//! entered the kernel through a system call that reads a clock. These sources tell which system
-//! call it is, in this order:
+//! reads no clock, such as `getcpu`. A thread in the kernel is also in a clock read if it entered
+//! the kernel through a system call that reads a clock. The system call is identified from these
+//! sources, in this order:
 //!
 //! 1. The kernel's half of the call chain: [`kernel`].
 //! 2. The number of the system call. On aarch64, the sample contains the register of the number. On
 //!    x86, no record contains the number, so it is read from the code before the program counter:
 //!    `mov $NUMBER, %eax`, then `syscall` or `int $0x80`. libc, Go and the vDSO contain such code.
-//!    i386 programs enter the kernel in the vDSO's `__kernel_vsyscall`, so there the code of its
-//!    caller decides. The return address to that code is on the stack, above three saved registers.
-//!    The call is a clock read if that address is in the vDSO, or if the code before that address
-//!    contains the number of a system call that reads a clock.
+//!    i386 programs enter the kernel in the vDSO's `__kernel_vsyscall`, which does not contain the
+//!    number, because its caller sets it. The return address to the caller is on the stack, above
+//!    three saved registers. The system call is a clock read if the caller is in the vDSO, or if
+//!    the code before the return address contains the number of a system call that reads a clock.
 //! 3. The earlier calls of the same code: [`sites`].
 //!
-//! If none of these sources tells the call, it might still be a clock read. The sample is then
-//! neither [`Activity::Reading`] nor [`Activity::Other`], but [`Activity::Unknown`].
+//! If none of these sources identifies the system call, the thread might still be in a clock read.
+//! The sample is then neither [`Activity::Reading`] nor [`Activity::Other`], but
+//! [`Activity::Unknown`].
 
 mod clock;
 mod kernel;
@@ -47,13 +48,14 @@ pub(crate) struct ClockRead {
     pub(crate) is_call: bool,
     /// The clock of a system call or of a counted read, if the sample shows it.
     pub(crate) clock: Option<Clock>,
-    /// Whether it is known to be a clock read only from earlier calls of the same code.
+    /// Whether only earlier calls of the same code show that this is a clock read.
     pub(crate) is_inferred: bool,
 }
 
 impl ClockRead {
-    /// Returns the end of a call chain: the function of the vDSO, the system call if there is one,
-    /// and the clock if it is known.
+    /// Returns the innermost frames of a call chain: the function of the vDSO, if the read went
+    /// through one, and the system call, if there is one. If the clock is known, the name of the
+    /// last frame includes it.
     pub(crate) fn frames(&self) -> Vec<String> {
         let mut frames = vec![self.function.clone()];
         if self.is_call && self.function != SYSTEM_CALL {
@@ -167,8 +169,8 @@ impl ClockReads {
         }
     }
 
-    /// Returns the system call, if the sample shows it. If the number is an argument of the code
-    /// that makes the call, records the call for later samples of that code.
+    /// Returns the system call, if the sample shows it. If the code does not contain the number,
+    /// records the call for later samples of that code.
     fn system_call(&mut self, space: &mut AddressSpace, sample: &Sample) -> Option<Call> {
         let seen = self.kernel.call(&sample.kernel_chain);
         let number = number(space, sample);
@@ -190,7 +192,8 @@ impl ClockReads {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Number {
     Is(u64),
-    /// The number is an argument of the code that makes the call.
+    /// The code cannot be read, or it does not contain the number, because the number is an
+    /// argument of the function that makes the call.
     Unknown,
     /// The thread made no call.
     None,

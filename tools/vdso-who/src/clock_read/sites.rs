@@ -1,9 +1,11 @@
-//! The code that makes system calls whose number is an argument, as libc's syscall(2) does.
+//! The call sites of functions that take the number of the system call as an argument, as libc's
+//! syscall(2) does.
 //!
-//! A short system call spends a third of its time at the entry to the kernel and at the exit from
-//! it. There, the call chain contains no function that shows the call. But the same code usually
-//! makes the same call again, so a sample whose call is known tells the call of later samples from
-//! the same call site.
+//! A thread in a short system call spends a third of the time at the entry to the kernel and at the
+//! exit from it. In a sample from there, the call chain contains no function that identifies the
+//! system call. But the same call site usually makes the same system call again. So if one sample
+//! identifies the system call of a call site, later samples from that site are taken to be in the
+//! same one.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -40,8 +42,9 @@ impl Seen {
     }
 }
 
-/// How many return addresses tell one call site from another. Go has four functions between its
-/// `unix.ClockGettime` and the `syscall` instruction.
+/// How many addresses of a call chain, beginning with the program counter, distinguish one call
+/// site from another. Go has four functions between its `unix.ClockGettime` and the `syscall`
+/// instruction.
 const DEPTH: usize = 6;
 
 /// The maximum number of call sites that are kept.

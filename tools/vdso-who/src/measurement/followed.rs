@@ -11,7 +11,8 @@ pub(super) struct Followed {
     first: Option<u32>,
     /// Whether its descendants are watched as well.
     with_children: bool,
-    /// Whether this program starts it, so that it has no descendants yet.
+    /// Whether this program starts the process that was asked for. If so, that process has no
+    /// descendants yet.
     is_command: bool,
     /// That process and its descendants.
     pids: HashSet<u32>,

@@ -60,8 +60,8 @@ impl<'a> Measurement<'a> {
             }
             None => None,
         };
-        // The limits change only now, so that a command, whose process was forked above, has the
-        // caller's limits.
+        // A command keeps the limits of its caller, because its process was forked above, before
+        // this program changes its own limits.
         set_limits();
         let cgroup = match &arguments.cgroup {
             Some(path) => Some(open_cgroup(path)?),
@@ -106,7 +106,8 @@ impl<'a> Measurement<'a> {
     }
 }
 
-/// Limits the memory, and raises the limit on open files, because each event is one.
+/// Limits the memory of this program, and raises its limit on open files, because each event is an
+/// open file.
 fn set_limits() {
     if let Ok((memory, most)) = getrlimit(Resource::RLIMIT_AS) {
         let _ = setrlimit(Resource::RLIMIT_AS, memory.min(MOST_MEMORY), most);
@@ -119,8 +120,8 @@ fn set_limits() {
 /// Checks that enough files can still be opened after the events.
 ///
 /// # Errors
-/// If the limit on open files leaves too few for the files of processes. At the limit, mappings and
-/// CPU times could not be read, and callers would have no names.
+/// If the limit on open files does not leave room for `SPARE_FILES` more files. The mappings and
+/// the CPU times of processes could then not be read, and callers would have no names.
 fn check_open_files() -> Result<()> {
     let mut files = Vec::new();
     for _ in 0..SPARE_FILES {

@@ -125,8 +125,9 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
             }
             let is_drained = self.drain();
             self.follow_cpus(&mut clock, now);
-            // An interval must not end while its records are still in the buffers, for example
-            // after a suspend: they would be counted in the next interval.
+            // If the counting thread is behind, for example after a suspend, the records of this
+            // interval are still in the buffers and would be counted in the next interval. So the
+            // interval goes on until they have been taken out.
             if is_drained && clock.is_interval_over(now) {
                 self.report_interval(&report, &mut clock, now);
             }
@@ -206,8 +207,9 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
 
     /// Looks for CPUs that came online, if it is time to.
     fn follow_cpus(&mut self, clock: &mut Clock, now: Instant) {
-        // While the counting thread is behind, records are left in the buffers. Closing the event
-        // of a CPU that went offline would lose the records in its buffer, so the look waits.
+        // While the counting thread is behind, records are left in the buffers. If a CPU went
+        // offline, the check would close its event, and the records in its buffer would be lost. So
+        // the check is put off.
         if now < clock.looked_at_cpus + LOOK || self.counter.is_behind() {
             return;
         }
@@ -301,9 +303,9 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         self.drain();
     }
 
-    /// Reads the CPU time of the process, the cgroup or the host. Returns whether it has one. The
-    /// CPU time of a process or a cgroup that has ended can no longer be read, so the last known
-    /// one is kept.
+    /// Reads the CPU time of the process, the cgroup or the host. Returns whether it could be read.
+    /// The CPU time of a process or a cgroup that has ended can no longer be read, so the last
+    /// known value is kept.
     fn read_time(&mut self) -> bool {
         let own = match (self.pid, self.cgroup) {
             (Some(pid), _) => self.time_of(pid),

@@ -4,8 +4,8 @@ use super::comparison;
 use crate::report::{Amounts, Comparison, Process, Report, Row};
 use crate::text::{estimate, number, shortened, times, wrapped};
 
-/// The maximum number of processes in a table, and of callers of each process, if there is more
-/// than one process.
+/// The maximum number of processes in a table, and of callers of each process. They apply if there
+/// is more than one process, or if the rows are threads.
 const MOST_PROCESSES: usize = 20;
 const MOST_CALLERS: usize = 5;
 
@@ -172,7 +172,8 @@ fn name(process: &Process) -> String {
 }
 
 /// Returns the lines of a caller: the function with its location, in one line if that fits, then
-/// its callers, and the clock of its system calls.
+/// its callers. The last line is the clock, if nearly all records whose clock is known are of one
+/// clock.
 fn caller_lines(row: &Row, width: usize) -> Vec<String> {
     let frame = &row.frame;
     let location = match (&frame.file, frame.line) {
@@ -284,7 +285,8 @@ fn share(report: &Report, subject: &str) -> String {
     )
 }
 
-/// Returns where the reads are answered, if system calls are a large part of them.
+/// Returns what part of the reads is in system calls, and for which clock. Returns an empty string
+/// if that part is less than 10 %, or if it is not known.
 fn where_answered(report: &Report) -> String {
     let Some(calls) = report.whole.system_call_percent else {
         return String::new();
@@ -356,8 +358,8 @@ fn notes(report: &Report) -> Vec<String> {
     notes
 }
 
-/// Adds the reasons why samples count in `+-`. Leaves out unread processes and unknown system calls
-/// if they are at most a hundredth of all samples.
+/// Adds notes about the samples that are unknown or missing, which make `+-` larger. Leaves out
+/// unread processes and unknown system calls if they are at most a hundredth of all samples.
 fn unknown_samples(report: &Report, notes: &mut Vec<String>) {
     let is_much = |samples: u64| samples * 100 > report.samples;
     let unknown = report.unknown;

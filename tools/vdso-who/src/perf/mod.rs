@@ -1,9 +1,10 @@
 //! Events of perf_event_open(2), and their records.
 //!
-//! If this user may watch every process, there is one event for each CPU, which also sees threads
-//! that live for less than a sampling period. Otherwise there is one event for each thread and CPU.
-//! One event for each thread would be enough, but new threads inherit these events, and the kernel
-//! does not map the buffer of an inherited event that is not bound to one CPU.
+//! If this user may watch every process, there is one event for each CPU. Such an event also sees
+//! threads that live for less than a sampling period. Otherwise there is one event for each
+//! combination of a thread and a CPU. One event for each thread, on all CPUs, would be enough. But
+//! new threads inherit the events, and the kernel does not map the buffer of an inherited event
+//! that is not bound to one CPU.
 
 mod record;
 mod refusal;
@@ -118,7 +119,7 @@ impl Events {
     /// Opens the events: one for each CPU if the kernel allows that, otherwise one for each thread
     /// and CPU.
     pub(crate) fn open(plan: &Plan<'_>) -> io::Result<Self> {
-        // A breakpoint is at an address of one process, so it is never system-wide.
+        // A breakpoint is at an address of one process, so its event is for that process only.
         if !plan.is_exact() {
             let opened = Self::open_all(plan, true);
             let is_denied = match &opened {
@@ -175,9 +176,9 @@ impl Events {
     /// Opens events on CPUs that came online since the last check, or that went offline and came
     /// back. Returns for how long these CPUs may have run without an event.
     ///
-    /// The kernel ends the events of a CPU that goes offline, as all CPUs but the first one do
-    /// during a suspend, and does not report that. But it can be noticed, because the time for
-    /// which such an event has been enabled then stands still.
+    /// When a CPU goes offline, the kernel ends its events and does not report that. A suspend
+    /// takes all CPUs but the first one offline. An event that has ended can be recognised, because
+    /// the time for which it has been enabled no longer grows.
     pub(crate) fn follow_cpus(&mut self, plan: &Plan<'_>, last_check: Instant) -> Duration {
         let mut unwatched = Duration::ZERO;
         if !self.system_wide {
@@ -187,7 +188,8 @@ impl Events {
             return unwatched;
         };
         let mut ended = Vec::new();
-        // An event of a cgroup is enabled only while the cgroup runs, so its time proves nothing.
+        // An event of a cgroup is enabled only while the cgroup runs, so it may be alive even if
+        // its enabled time has not grown.
         if plan.cgroup.is_none() {
             for mut ring in mem::take(&mut self.rings) {
                 if ring.is_alive() {

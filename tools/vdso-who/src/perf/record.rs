@@ -28,7 +28,8 @@ pub(crate) enum Event {
     Ended(u32),
     /// A thread that is not the main thread of its process has a new name.
     ThreadNamed(u32, u32, String),
-    /// A process has a new name. The flag tells whether it got that by executing a program.
+    /// A process has a new name. The flag tells whether the process got the name by executing a
+    /// program.
     Named(u32, String, bool),
     /// This many records were lost.
     Lost(u64),

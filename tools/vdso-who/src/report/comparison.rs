@@ -82,7 +82,7 @@ pub(crate) struct CallerChange {
     pub(crate) change: Change,
 }
 
-/// A share in two reports. It is None for a report that does not contain it.
+/// A share in two reports. The fields of a report that does not contain the share are None.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Change {
     pub(crate) before_percent: Option<f64>,
@@ -107,8 +107,8 @@ struct Percent {
 struct Merged {
     samples: u64,
     records: u64,
-    /// How many samples the errors allow for in addition to chance, such as samples in unidentified
-    /// system calls. None if no share is known.
+    /// How many samples the error includes for reasons other than chance, for example samples in
+    /// unidentified system calls. None if the share of one of the processes is not known.
     unknown: Option<f64>,
     callers: BTreeMap<Caller, u64>,
 }

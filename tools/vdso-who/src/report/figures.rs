@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Measures the cost of a clock read on this machine, in nanoseconds. The cheapest of several
-/// series counts, because interrupts make reads slower.
+/// Measures the cost of a clock read on this machine, in nanoseconds. Takes the shortest of several
+/// series of reads, because interrupts lengthen a series.
 pub(super) fn read_ns() -> f64 {
     const READS: u32 = 1000;
     let mut shortest = Duration::MAX;
@@ -39,7 +39,8 @@ pub(super) fn error(part: u64, whole: u64) -> f64 {
 mod tests {
     use super::error;
 
-    /// Expects the roots of `(p - share)^2 = 1.96^2 p (1 - p) / whole`, found by bisection.
+    /// Expects the distance from `share` to the farther root of
+    /// `(p - share)^2 = 1.96^2 p (1 - p) / whole`, found by bisection.
     #[test]
     fn the_error_of_a_share_reaches_the_farther_end_of_wilsons_interval() {
         for (part, whole, expected) in [

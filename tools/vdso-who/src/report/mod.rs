@@ -43,8 +43,8 @@ pub(crate) struct Amounts {
     pub(crate) clocks: Clocks,
 }
 
-/// The records of each clock, as far as the clock is known. With --exact these are the counted
-/// reads, otherwise the records of system calls.
+/// How many records there are of each clock. Records whose clock is not known are left out. With
+/// --exact, the records are counted reads. Otherwise they are samples in system calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clocks([u64; Clock::COUNT]);
 
@@ -163,7 +163,8 @@ pub(crate) struct Row {
     pub(crate) called_by: Option<Frame>,
     /// The callers of `called_by`, with --depth.
     pub(crate) outer_callers: Vec<Frame>,
-    /// The first caller beyond these that has a name, if none of them has one.
+    /// The first caller with a name beyond `called_by` and `outer_callers`, if none of these has a
+    /// name.
     pub(crate) named_caller: Option<Frame>,
     #[serde(flatten)]
     pub(crate) amounts: Amounts,
@@ -221,7 +222,8 @@ impl Report {
         self.stale_map = found.stale_map;
         self.counted = self.counted.max(found.reads);
         // The kernel reports lost records only together with a later record, which can be missing
-        // at the end. The breakpoints themselves count every execution.
+        // at the end. The breakpoints themselves count every execution, so with --exact the lost
+        // records are the executions without a record.
         self.lost = if self.is_exact() {
             self.counted - found.reads
         } else {
@@ -293,8 +295,8 @@ impl Report {
         }
     }
 
-    /// Returns the figures of some records among the samples of a process. Any of the `unknown`
-    /// samples might be in a read.
+    /// Returns the figures for a caller, a process or all processes. `samples` is the number of
+    /// samples of the process or of all processes. Any of the `unknown` samples might be in a read.
     fn amounts(&self, counts: Counts, samples: u64, unknown: Unknown) -> Amounts {
         let mut amounts = Amounts {
             records: counts.records,
@@ -338,9 +340,9 @@ impl Report {
         (unseen / self.expected().max(1.0)).max(0.0)
     }
 
-    /// Returns the largest share of the CPU time that CPUs without an event can have used. It
-    /// counts even if so few samples could also be missing by chance, because here the cause is
-    /// known.
+    /// Returns the largest share of the CPU time that can have been used on CPUs without an event.
+    /// Unlike [`Self::unseen`], this share includes what chance could explain, because here the
+    /// cause is known.
     fn unwatched_share(&self) -> f64 {
         let most = self.unwatched.as_secs_f64() * f64::from(self.frequency);
         let unwatched = most.min(self.lacking() + self.tolerance());
@@ -349,8 +351,8 @@ impl Report {
 
     /// Returns the reads per second, if the cost of a read is known.
     ///
-    /// `read_ns` is the cost of a read through the vDSO. If the vDSO reads the clock in user space,
-    /// a read through the kernel can cost 30 times as much. So in that case the rate is not known
+    /// `read_ns` is the cost of a read through the vDSO. On a machine where the vDSO reads the
+    /// clock in user space, a system call can cost 30 times as much. There, the rate is not known
     /// if most reads are system calls.
     fn rate(&self, counts: Counts) -> Option<f64> {
         let is_known = counts.calls <= counts.records / 2 || self.read_ns > SLOW_NS;
@@ -396,10 +398,10 @@ impl Report {
         3.0 * expected.sqrt() + 0.05 * expected + PRECISION * f64::from(self.frequency)
     }
 
-    /// Returns whether the samples represent the CPU time. The events of CPUs see every thread,
-    /// however short it lives, and what they miss is part of the error. The events of threads miss
-    /// the threads that live for less than a sampling period, so the number of samples must match
-    /// the CPU time.
+    /// Returns whether the samples represent the CPU time. If there is one event for each CPU, the
+    /// events see every thread, however short it lives, and samples that are missing are part of
+    /// the error. Events of threads do not see the threads that live for less than a sampling
+    /// period, so in that case the number of samples must match the CPU time.
     fn has_share(&self) -> bool {
         let missing = (self.expected() - self.samples as f64).abs();
         self.samples != 0 && (self.system_wide || missing <= self.tolerance())

@@ -10,8 +10,8 @@
 //! add  x29, sp, #32          48   now x29 is 16 bytes below it
 //! ```
 //!
-//! The distance matters even where the frame pointer gives the return address: the unwind table of
-//! the caller, such as glibc's `clock_gettime`, counts from the stack pointer.
+//! The distance is needed even where the frame pointer gives the return address, because the unwind
+//! table of the caller can count from the stack pointer. The table of glibc's `clock_gettime` does.
 
 use super::Table;
 

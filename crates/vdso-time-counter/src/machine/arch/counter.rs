@@ -8,7 +8,8 @@ pub(crate) trait Counter {
     const PARAVIRTUAL: &'static [&'static str] = &[];
     /// Whether every program may read the counter.
     const IS_READABLE: bool = false;
-    /// The number of prctl(2), if its `PR_GET_TSC` says whether this thread may read the counter.
+    /// The number of the system call prctl(2), if its `PR_GET_TSC` says whether this thread may
+    /// read the counter.
     const PRCTL: Option<u32> = None;
 
     /// Reads the counter. The CPU may do so before earlier instructions have completed.

@@ -7,8 +7,8 @@
 //!
 //! `isb` waits for the loads on which earlier branches depend, and for no others. Reads of
 //! `CNTVCTSS_EL0` (FEAT_ECV) need no `isb`, because they are in program order and not speculative.
-//! The vDSO relies on this as well (ARM64_HAS_ECV). Assemblers reject the register's name for older
-//! CPUs, so its number is used below.
+//! The vDSO relies on this as well (ARM64_HAS_ECV). If the target is an older CPU, the assembler
+//! rejects the name of this register, so its number is used below.
 
 use core::arch::asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -43,8 +43,8 @@ impl Counter for CpuCounter {
             }
             return ticks;
         }
-        // SAFETY: the instructions only write the output. Without `nomem`, the compiler does not
-        // move memory accesses across the read.
+        // SAFETY: the instructions only write the output. `nomem` is left out, so that the compiler
+        // does not move memory accesses across the read.
         unsafe {
             asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags));
         }
@@ -77,5 +77,5 @@ impl Counter for CpuCounter {
 }
 
 /// Whether the CPU may lack `CNTVCTSS_EL0`. Its initial value is not 0, so that the linker puts it
-/// in .data with the clock.
+/// in .data, like the clock, and not in .bss, which can be on another page.
 static NEEDS_ISB: AtomicBool = AtomicBool::new(true);

@@ -19,7 +19,7 @@ impl Counter for CpuCounter {
     fn ticks() -> u64 {
         let (low, high): (u32, u32);
         // SAFETY: mrrc only writes its outputs. The caller checked that the vDSO reads the counter.
-        // Without `nomem`, the compiler moves no memory access across the read.
+        // `nomem` is left out, so that the compiler moves no memory access across the read.
         unsafe {
             asm!(
                 ".inst 0xec510f1e", // mrrc p15, 1, r0, r1, c14
@@ -62,8 +62,9 @@ impl Counter for CpuCounter {
 #[inline]
 fn is_thumb() -> bool {
     let length: u32;
-    // SAFETY: it only writes its outputs and the flags. Unlike the two addresses, the length is the
-    // same wherever the code is, as `pure` requires.
+    // SAFETY: the instructions only write their outputs and the flags. `pure` requires that the
+    // result is always the same. The two addresses depend on where the code is, but the length does
+    // not.
     unsafe {
         asm!(
             "mov {first}, pc",

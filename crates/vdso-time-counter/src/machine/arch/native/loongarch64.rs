@@ -25,8 +25,8 @@ impl Counter for CpuCounter {
     #[inline]
     fn ticks_ordered() -> u64 {
         let ticks;
-        // SAFETY: the instructions only write the output. Without `nomem`, the compiler does not
-        // move memory accesses across the read.
+        // SAFETY: the instructions only write the output. `nomem` is left out, so that the compiler
+        // does not move memory accesses across the read.
         unsafe {
             asm!("dbar 0", "ibar 0", "rdtime.d {}, $zero", out(reg) ticks, options(nostack, preserves_flags));
         };

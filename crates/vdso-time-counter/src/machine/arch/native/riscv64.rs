@@ -1,8 +1,8 @@
 //! `riscv64`: the `time` CSR (The RISC-V Instruction Set Manual, volume I, "Zicntr"), which has a
 //! constant rate and one time for all harts.
 //!
-//! Linux lets every program read the CSR (drivers/perf/riscv_pmu_sbi.c, `CSR_SCOUNTEREN`). A fence
-//! orders the read of a CSR as device input (the same manual, "Zicsr"). The clock source is in
+//! Linux lets every program read the CSR (drivers/perf/riscv_pmu_sbi.c, `CSR_SCOUNTEREN`). For a
+//! fence, a read of a CSR counts as device input (the same manual, "Zicsr"). The clock source is in
 //! drivers/clocksource/timer-riscv.c.
 
 use core::arch::asm;
@@ -26,8 +26,8 @@ impl Counter for CpuCounter {
     #[inline]
     fn ticks_ordered() -> u64 {
         let ticks;
-        // SAFETY: the instructions only write the output. Without `nomem`, the compiler does not
-        // move memory accesses across the read.
+        // SAFETY: the instructions only write the output. `nomem` is left out, so that the compiler
+        // does not move memory accesses across the read.
         unsafe {
             asm!("fence iorw, i", "rdtime {}", out(reg) ticks, options(nostack, preserves_flags));
         }

@@ -49,8 +49,8 @@ impl Counter for CpuCounter {
         #[cfg(not(target_feature = "sse2"))]
         let _ = cpuid(0, 0); // serializes on every CPU without lfence
         #[cfg(target_feature = "sse2")]
-        // SAFETY: lfence changes nothing. Without `nomem`, the compiler does not move memory
-        // accesses across it.
+        // SAFETY: lfence changes nothing. `nomem` is left out, so that the compiler does not move
+        // memory accesses across it.
         unsafe {
             asm!("lfence", options(nostack, preserves_flags));
         };
