@@ -1,6 +1,6 @@
 //! Tests of the counters' compiled assembly: an object for a CPU older than ARMv7 is not marked as
-//! ARMv7, each instruction that is written as a number is the encoding of its mnemonic, and an
-//! ordered read has its barriers.
+//! ARMv7, each instruction that is written as a number is the encoding of its mnemonic, an ordered
+//! read has its barriers, and a fast read needs no stack.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
@@ -94,6 +94,36 @@ fn ticks_ordered_waits_for_earlier_loads_on_aarch64() {
         branches == 1 && expected.iter().any(|expected| order == *expected),
         "{branches} branches, {order:?}"
     );
+}
+
+#[test]
+fn a_fast_read_needs_no_stack_on_x86_64() {
+    const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+    const READS: [&str; 2] = ["CounterMonotonic", "CounterMonotonicUnordered"];
+    let Some(library) = program::library(["vdso-time-counter", ""], TRIPLE, "fast-read", &[])
+    else {
+        return;
+    };
+    let function = |clock: &str| {
+        format!(
+            "#[unsafe(no_mangle)]\npub fn {clock}_now() -> i64 {{\n\
+             vdso_time_counter::{clock}::now().as_nanos()\n}}\n"
+        )
+    };
+    let text = format!("#![no_std]\n{}", READS.map(function).concat());
+    let file = place("fast_read.rs");
+    fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let Some(listing) = program::listing(TRIPLE, file, &library, &[]) else {
+        return;
+    };
+    for clock in READS {
+        let function = format!("{clock}_now");
+        let lines: Vec<_> = cost::instructions(&listing, &function).collect();
+        let is_stack = |line: &&str| line.contains("%rsp") || line.contains("push");
+        assert!(lines.contains(&"rdtsc"), "{lines:#?}");
+        assert!(!lines.iter().any(is_stack), "{lines:#?}");
+    }
 }
 
 /// The instructions that are numbers in the source. For each: the mode in which it is executed, its
