@@ -16,7 +16,7 @@ use vdso_time_counter::{
     self as counter, CounterMonotonic, CounterMonotonicUnordered, Status, Unavailable,
 };
 
-const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
+const DIRECTORY: &str = "/sys/devices/system/clocksource/clocksource0";
 
 /// The environment variable that is set where a test may change the clock of the whole system, as
 /// in a guest.
@@ -35,7 +35,7 @@ fn turn() -> Option<MutexGuard<'static, ()>> {
 
 /// Reads a file about the clock source.
 fn read(file: &str) -> String {
-    fs::read_to_string(format!("{FOLDER}/{file}"))
+    fs::read_to_string(format!("{DIRECTORY}/{file}"))
         .unwrap()
         .trim()
         .to_owned()
@@ -43,7 +43,7 @@ fn read(file: &str) -> String {
 
 /// Makes another clock source the current one.
 fn switch(name: &str) {
-    fs::write(format!("{FOLDER}/current_clocksource"), name).unwrap();
+    fs::write(format!("{DIRECTORY}/current_clocksource"), name).unwrap();
 }
 
 fn kernel() -> i64 {

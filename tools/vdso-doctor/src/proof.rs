@@ -261,15 +261,16 @@ impl Check {
 /// Returns a text that says which CPUs could not be tested, and how to leave them out.
 fn busy(count: &Count) -> String {
     let others = cpus::list(&count.busy);
+    let them = if count.busy.len() == 1 { "it" } else { "them" };
     let advice = if count.cpus.is_empty() {
         String::new()
     } else {
         let rest = cpus::list(&count.cpus);
-        format!(". To leave it out, run `taskset -c {rest} vdso-doctor`")
+        format!(". To leave {them} out, run `taskset -c {rest} vdso-doctor`")
     };
     format!(
         "CPU {others} could not be tested, because a program with real-time priority seems to occupy \
-         it{advice}"
+         {them}{advice}"
     )
 }
 

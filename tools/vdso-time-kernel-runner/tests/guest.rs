@@ -208,7 +208,7 @@ fn a_guest_holds_224_mb_and_the_largest_files_stay_out() {
     if let Some(Ended { output, .. }) = result {
         assert!(output.contains("230686720 held\n"), "{output}");
         assert!(output.contains("large: No such file"), "{output}");
-        let message = "a guest holds 224 MB of files; left out of the package: ";
+        let message = "a guest holds 224 MiB of files; left out of the package: ";
         assert!(output.contains(message), "{output}");
     }
 }

@@ -112,8 +112,8 @@ fn a_program_that_a_guest_cannot_hold_is_an_error_before_the_boot() {
     let ended = run("large", BOOT, "60", &[program]);
     fs::remove_file(program).unwrap();
     let error = format!(
-        "vdso-time-kernel-runner: a guest holds 224 MB of files, but the programs and the files \
-         beside the package have 226 MB, of which {program} has 225; run fewer programs at a time, \
+        "vdso-time-kernel-runner: a guest holds 224 MiB of files, but the programs and the files \
+         beside the package have 226 MiB, of which {program} has 225; run fewer programs at a time, \
          or smaller ones\n"
     );
     assert_eq!(ended, Ended::new(125, "", &error));

@@ -64,8 +64,8 @@ pub(crate) struct Arguments {
     /// Do not follow child processes (--exact implies this)
     #[arg(long, conflicts_with_all = ["cgroup", "all"])]
     no_children: bool,
-    /// Which processes share a row [default: those with the same name;
-    /// with --pid, each process has its own row]
+    /// What has a row of its own [default: the processes with the same
+    /// name; with --pid, each process]
     #[arg(long, value_name = "WHAT", verbatim_doc_comment)]
     pub(crate) group_by: Option<GroupBy>,
     /// How many functions a row shows: the function that reads the clock,
@@ -82,12 +82,12 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
     pub(crate) duration: Option<u32>,
     /// Samples per second of CPU time [default: 499; fewer with more than
-    /// 8 CPUs, so that all CPUs together take about 4000]
+    /// 8 CPUs, so that all CPUs together take about 4000 samples a second]
     #[arg(short = 'F', long, value_name = "NUMBER", verbatim_doc_comment)]
     #[arg(visible_alias = "rate", visible_short_alias = 'r')]
     #[arg(value_parser = value_parser!(u32).range(1..=10_000))]
     frequency: Option<u32>,
-    /// Count every vDSO read of COMMAND, which slows it down
+    /// Count every vDSO read of COMMAND, which slows COMMAND down
     #[arg(long, conflicts_with_all = ["frequency", "pid", "cgroup", "all"])]
     pub(crate) exact: bool,
     /// Download missing debug information with debuginfod-find(1)
@@ -114,7 +114,7 @@ pub(crate) struct Arguments {
     follow_forks: bool,
 }
 
-/// Which processes share a row of the report.
+/// What has a row of its own in the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GroupBy {
     /// Each thread has its own row.

@@ -119,7 +119,7 @@ reasons! {
     /// The calling thread is not allowed to read the counter (prctl(2), `PR_SET_TSC`), so the vDSO
     /// answers. If the vDSO reads the counter as well, the thread gets SIGSEGV when it reads this
     /// clock, as it does when it calls the vDSO. The clock tries again after a second.
-    Denied: "this thread must not read the counter",
+    Denied: "this thread is not allowed to read the counter",
     /// The counter's rate is impossible, changes, or is not the one that the hardware states (CPUID
     /// 0x15, `CNTFRQ`), in three measurements in a row. The clock tries again after 10 s, and after
     /// twice as long each time, up to 640 s.

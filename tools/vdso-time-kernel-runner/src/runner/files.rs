@@ -213,7 +213,7 @@ impl Files {
         }
         if let Some(largest) = left_out.first() {
             step(&format!(
-                "a guest holds {} MB of files; left out of the package: {} and {} other files",
+                "a guest holds {} MiB of files; left out of the package: {} and {} other files",
                 most >> 20,
                 largest.display(),
                 left_out.len() - 1
@@ -227,8 +227,8 @@ impl Files {
         let largest = self.entries.iter().max_by_key(|(_, entry)| entry.size);
         let (path, entry) = largest.context("there are files")?;
         bail!(
-            "a guest holds {} MB of files, but the programs and the files beside the package have \
-             {} MB, of which {} has {}; run fewer programs at a time, or smaller ones",
+            "a guest holds {} MiB of files, but the programs and the files beside the package have \
+             {} MiB, of which {} has {}; run fewer programs at a time, or smaller ones",
             most >> 20,
             bytes.div_ceil(1 << 20),
             path.display(),
@@ -246,7 +246,7 @@ impl Files {
             self.entries.extend(found);
         } else {
             step(&format!(
-                "{} has more than {} MB or {MOST_ENTRIES} files; it is not in the guest",
+                "{} has more than {} MiB or {MOST_ENTRIES} files; it is not in the guest",
                 path.display(),
                 MOST_BESIDE >> 20
             ));

@@ -234,7 +234,7 @@ pub(super) fn verdict(report: &Report) -> String {
         let sampled = report.samples as f64 / f64::from(report.frequency);
         return format!(
             "{subject} used {cpu:.2} s of CPU time in user space, but the samples account for {sampled:.2} s, so no \
-             share is known: run it as root or with CAP_PERFMON, so that it also sees setuid programs and threads \
+             share is known: run vdso-who as root or with CAP_PERFMON, so that it also sees setuid programs and threads \
              that live for less than 2 ms."
         );
     }
@@ -345,13 +345,13 @@ fn notes(report: &Report) -> Vec<String> {
     if let Some(pid) = report.stale_map {
         notes.push(format!(
             "The perf map of process {pid} is older than the process, so it belongs to an earlier process and \
-             is not used. Remove it."
+             is not used. Remove that file."
         ));
     }
     unknown_samples(report, &mut notes);
     if !report.system_wide && !report.is_exact() {
         notes.push(
-            "vdso-who cannot see the time in system calls: run it as root or with CAP_PERFMON."
+            "vdso-who cannot see the time in system calls: run vdso-who as root or with CAP_PERFMON."
                 .into(),
         );
     }

@@ -45,7 +45,7 @@ pub(crate) fn limited() -> String {
     // Root already has only one event for each CPU.
     if !geteuid().is_root() {
         advice = format!(
-            "run it as root or with CAP_PERFMON, so that it needs one file for each CPU, not one for each thread, or \
+            "run vdso-who as root or with CAP_PERFMON, so that it needs one file for each CPU, not one for each thread, or \
              {advice}"
         );
     }
@@ -68,7 +68,7 @@ fn is_paranoid() -> String {
 /// Returns the error for a denied perf_event_open(2). Its advice contains only changes that have
 /// not been made on this machine yet.
 fn denied(plan: &Plan<'_>) -> String {
-    let mut advice = String::from("run it as root or with CAP_PERFMON and CAP_SYS_PTRACE");
+    let mut advice = String::from("run vdso-who as root or with CAP_PERFMON and CAP_SYS_PTRACE");
     let value = paranoid().unwrap_or(4);
     if value > 2 {
         advice += ", or run `sudo sysctl kernel.perf_event_paranoid=2` for your own processes";

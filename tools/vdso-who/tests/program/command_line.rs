@@ -292,7 +292,7 @@ fn too_low_a_limit_of_open_files_is_an_error_that_names_it() {
         error.contains("limit on open files, which is 12"),
         "{error}"
     );
-    let advises_root = error.contains("run it as root");
+    let advises_root = error.contains("run vdso-who as root");
     assert_eq!(advises_root, !geteuid().is_root(), "{error}");
 }
 
