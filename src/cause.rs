@@ -108,8 +108,8 @@ causes! {
     NotYet = "not-yet",
         "this kernel started a moment ago and may still be measuring the CPU's counter",
         "Check again in a few seconds.";
-    /// The vDSO of gVisor, WSL 1 or user-mode Linux makes the system call. Only vdso-doctor reports
-    /// this cause.
+    /// The process runs under gVisor, WSL 1 or user-mode Linux, whose vDSO makes a system call for
+    /// every read. Only vdso-doctor reports this cause.
     GuestKernel = "guest-kernel",
         "the vDSO of gVisor, WSL 1 or user-mode Linux makes a system call",
         "Read the clock less often.";
@@ -196,9 +196,9 @@ impl Facts<'_> {
             Route::Syscall { reason, .. } => return reason.into(),
             _ => return Cause::CannotTell,
         }
-        // There are clocks that the vDSO does not read in any kernel. For such a clock this is the
-        // cause whatever was measured, because an emulator or a busy machine can disturb the
-        // measurement.
+        // There are clocks that no kernel's vDSO reads. For such a clock, the cause is
+        // `ClockNotServed`. The measured cost is ignored, because an emulator or a busy machine can
+        // disturb the measurement.
         if is_in_no_vdso(self.clock) {
             return Cause::ClockNotServed;
         }
@@ -219,11 +219,11 @@ impl Facts<'_> {
 const CURRENT: &CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const AVAILABLE: &CStr = c"/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
-/// The size of the buffers for the names of clock sources. No kernel is known to offer more than
-/// six of them.
+/// The size of a buffer for the names of all clock sources that a kernel offers. No kernel is known
+/// to offer more than six clock sources.
 const LONGEST: usize = 256;
 
-/// Returns the names in a file of sysfs, or an empty string if it cannot be read.
+/// Returns the names in a file of sysfs, or an empty string if the file cannot be read.
 fn read_names<'a>(path: &CStr, bytes: &'a mut [u8; LONGEST]) -> &'a str {
     let mut words = [0_usize; LONGEST / size_of::<usize>()];
     if read_file(path, &mut words).is_err() {
@@ -288,8 +288,8 @@ impl Cause {
         if current.is_empty() {
             return Self::Unexplained;
         }
-        // If arm's timer has an erratum, the vDSO enters the kernel, because only the kernel has a
-        // workaround.
+        // The vDSO reads arm's timer in user space, unless the timer has an erratum for which only
+        // the kernel has a workaround. So a vDSO that enters the kernel means such an erratum.
         if current == "arch_sys_counter" {
             return Self::CounterDistrusted;
         }
@@ -304,13 +304,13 @@ impl Cause {
         // compiler of Rust 1.85 does not remove from 32-bit programs.
         let mut offered = available.as_bytes().split(|byte| *byte == b' ');
         let is_of_host = is_better(current.as_bytes()) || current == "hyperv_clocksource_msr";
-        // A kernel that still has this clock source is about to choose `tsc`.
+        // A kernel whose clock source is still `tsc-early` is about to choose `tsc`.
         let is_early = current == "tsc-early";
         if is_of_host || is_early || offered.any(is_better) {
             return Self::ClockSource;
         }
-        // Every x86 CPU has a TSC. If the kernel does not offer it, it has found the TSC to be
-        // unreliable.
+        // Every x86 CPU since the Pentium has a TSC. A kernel that does not offer `tsc` has found
+        // the TSC to be unreliable.
         if architecture == "x86" || architecture == "x86_64" {
             return Self::CounterDistrusted;
         }
@@ -332,7 +332,7 @@ mod tests {
         address: 0,
     };
 
-    /// Returns the cause for `CLOCK_MONOTONIC` on a machine whose vDSO has the function.
+    /// Returns the cause for `CLOCK_MONOTONIC` on a machine whose vDSO has `clock_gettime`.
     fn cause(cost: ReadCost, architecture: &str, current: &str, available: &str) -> Cause {
         let facts = Facts {
             clock: ClockId::MONOTONIC,
@@ -363,7 +363,7 @@ mod tests {
             // ClickHouse#41111, a guest of KVM. The host decides whether its vDSO is slow.
             ("x86_64", "kvm-clock", "kvm-clock tsc acpi_pm", ClockSource),
             ("x86_64", "kvm-clock", "kvm-clock", ClockSource),
-            // redis#10604, EC2 under Xen. A read took 596 ns, and 27 ns with tsc.
+            // redis#10604, EC2 under Xen. A read took 596 ns with `xen`, and 27 ns with `tsc`.
             ("x86_64", "xen", "xen tsc hpet acpi_pm", ClockSource),
             ("x86_64", "tsc", "xen tsc hpet acpi_pm", Unexplained),
             ("x86_64", "hpet", "hpet tsc acpi_pm", ClockSource),
@@ -377,7 +377,8 @@ mod tests {
                 ClockSource,
             ),
             ("x86_64", "jiffies", "tsc-early jiffies", CounterDistrusted),
-            // gVisor has no files that name clock sources. An emulator shows the files of its host.
+            // gVisor has no files that name clock sources, so both strings are empty. In an
+            // emulator, a program sees the files of the host, which the other rows represent.
             ("x86_64", "", "", Unexplained),
             (
                 "riscv64",

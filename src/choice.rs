@@ -18,13 +18,15 @@ pub(crate) struct Choice {
 /// The symbol that answers a function, or why none does.
 pub(crate) type Outcome = Result<Choice, FallbackReason>;
 
-/// Returns whether a program for this architecture can call the functions of an image. It can if
-/// the image has the architecture's machine and class, and if function pointers are addresses of
-/// code.
+/// Returns whether a program for this architecture can call the functions of an image. The image
+/// must have the architecture's machine and class, and function pointers must be addresses of code.
 ///
-/// A function pointer of big-endian powerpc64 is the address of a descriptor (ELFv1). The vDSO has
-/// no descriptors, so such programs call libc, which knows how to call the vDSO. `build.rs` makes
-/// this decision for the build's own architecture.
+/// On big-endian powerpc64, a function pointer of a program with the ABI ELFv1, such as glibc's, is
+/// the address of a descriptor. The vDSO has no descriptors, so the crate calls libc, which knows
+/// how to call the vDSO. There are also big-endian programs with the ABI ELFv2, such as musl's,
+/// whose function pointers are addresses of code. The crate does not distinguish the two ABIs, and
+/// calls libc in both. `build.rs` makes the same decision for the architecture that the crate is
+/// compiled for.
 pub(crate) fn can_call(abi: &Abi, image: &Image<'_>) -> bool {
     const EM_PPC64: u16 = 21;
     const ELFDATA2MSB: u8 = 2;
@@ -52,8 +54,9 @@ pub(crate) fn decide(abi: &'static Abi, image: &Image<'_>, base: usize) -> [Outc
 fn choose(entry: &'static Entry, version: &str, image: &Image<'_>, base: usize) -> Outcome {
     let mut reason = FallbackReason::NoSymbol;
     for candidate in entry.candidates {
-        // This checks all names of the image, because a function whose own name is not blank may
-        // need the missing timer as well (see `FallbackReason::BlankedNames`).
+        // One blank name in the image excludes every candidate that reads the timer, because a
+        // function whose own name is not blank may need the missing timer as well (see
+        // `FallbackReason::BlankedNames`).
         if candidate.unless == Some(Quirk::BlankedNames) && image.has_blanked_names() {
             reason = FallbackReason::BlankedNames;
             continue;
@@ -88,11 +91,13 @@ pub enum FallbackReason {
     /// `__vdso_clock_gettime64`, which then returns garbage. So none of these functions is called
     /// in an image with a blank name.
     BlankedNames,
-    /// The image has a `p_vaddr` other than 0, so this function of the image is not used.
+    /// The image has a `p_vaddr` other than 0, so the image's getcpu is not used. Only getcpu on
+    /// `x86` and `x86_64` can have this reason.
     ///
-    /// This excludes QEMU's own image, which QEMU relocates and whose getcpu does not work. It also
-    /// excludes prelinked images, such as those of gVisor, of user-mode Linux, and of x86_64
-    /// kernels before 3.14.
+    /// User-mode QEMU has an image of its own, whose getcpu does not work. QEMU relocates this
+    /// image, so its `p_vaddr` is not 0. Prelinked images, such as the images of gVisor, of
+    /// user-mode Linux, and of x86_64 kernels before 3.14, also have a `p_vaddr` other than 0, so
+    /// their getcpu is not used either.
     NonzeroLoadAddress,
 }
 
@@ -132,8 +137,8 @@ pub enum LocateError {
     /// `AT_SYSINFO_EHDR` points to unreadable memory: the vDSO was unmapped or moved.
     Unmapped,
     /// A sandbox denied the check that the memory at `AT_SYSINFO_EHDR` is readable. The crate uses
-    /// an address without this check only if getauxval(3) returned the address. This one came from
-    /// the kernel or was set by the program.
+    /// an address without this check only if getauxval(3) returned the address. In this process,
+    /// the crate read the address from the kernel, or the program set it.
     Unchecked,
     /// `AT_SYSINFO_EHDR` does not point to a well-formed image.
     Malformed(ParseError),

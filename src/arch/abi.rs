@@ -129,8 +129,9 @@ pub(crate) const fn entry(candidates: &'static [Candidate], syscalls: &'static [
     }
 }
 
-/// Creates the entry of a function of a 32-bit architecture. In both lists, the variant with 64-bit
-/// times comes first, followed by those whose seconds overflow in January 2038.
+/// Creates the entry of a function of a 32-bit architecture. In the list of symbols and in the list
+/// of system calls, the variant with 64-bit times comes first. The variants after it have seconds
+/// that overflow in January 2038.
 ///
 /// On Android, the 64-bit variants are left out. Android's seccomp filter kills a process that
 /// makes a system call which Android's libc does not make, and before Android 11 the 32-bit libc
@@ -140,8 +141,8 @@ pub(crate) const fn entry(candidates: &'static [Candidate], syscalls: &'static [
 /// We tried to keep the 64-bit variants on Android and to use them last, so that times after
 /// January 2038 would work. But then each of the five functions had to go through its lists twice.
 /// So we left these variants out, and after January 2038 a 32-bit program on Android gets
-/// `EOVERFLOW` when it reads a wall clock. The cfg `vdso_time_android_order` selects the same
-/// tables in tests on Linux.
+/// `EOVERFLOW` when it reads a wall clock. Tests on Linux set the cfg `vdso_time_android_order`,
+/// which leaves out the same variants as on Android.
 pub(crate) const fn entry32(
     candidates: &'static [Candidate],
     syscalls: &'static [Syscall],

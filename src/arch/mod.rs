@@ -43,9 +43,10 @@ pub const NATIVE: Option<&Abi> = None;
 
 /// The architecture whose vDSO this build calls, spelled as in `target_arch`.
 ///
-/// It is `None` on systems other than Linux, and where every call goes through libc: on all other
-/// architectures, with the x32 and ILP32 ABIs, on big-endian powerpc64, in Miri, and in programs
-/// that are built with LLVM's CFI or KCFI.
+/// It is `None` on systems other than Linux, and where every call goes through libc: on
+/// architectures other than x86, `x86_64`, aarch64, arm, riscv64, s390x, loongarch64 and powerpc64,
+/// with the x32 and ILP32 ABIs, on big-endian powerpc64, in Miri, and in programs that are built
+/// with LLVM's CFI or KCFI.
 pub const ARCH: Option<&str> = match NATIVE {
     Some(abi) => Some(abi.name),
     None => None,

@@ -84,7 +84,8 @@ macro_rules! time_of_a_clock {
 
             /// Returns the time `duration` later, or the latest time that fits.
             ///
-            /// With it, a deadline that is `Duration::MAX` away is not a special case.
+            /// A program that computes a deadline with this function need not treat
+            /// `Duration::MAX` as a special case.
             #[inline]
             #[must_use]
             pub const fn saturating_add(&self, duration: Duration) -> Self {

@@ -25,8 +25,8 @@ use crate::types::ClockId;
 /// of the clock's times, and the clock's id.
 ///
 /// This macro defines `now` and `try_now` itself, in the module of the struct, and calls no other
-/// macro for them. If an error in a user's program concerns one of these functions, rustc shows the
-/// function's path and each macro around the function.
+/// macro for them. This keeps error messages short: if an error in a user's program concerns one of
+/// these functions, rustc shows the function's path and each macro around the function.
 macro_rules! clocks {
     ($(
         $(#[$attribute:meta])*
@@ -83,8 +83,9 @@ macro_rules! clocks {
     )+};
 }
 
-// These clocks exist on every system. On systems other than Linux, std's clocks answer, and each
-// coarse clock is the same as the clock that is not coarse.
+// These clocks exist on every system. On systems other than Linux, std's clocks answer:
+// `MonotonicCoarse` reads the same clock as `Monotonic`, and `RealtimeCoarse` the same as
+// `Realtime`.
 clocks! {
     /// `CLOCK_MONOTONIC`: slewed by NTP, never set. It stops while the system is suspended.
     pub struct Monotonic: MonotonicClock, InstantSource, Instant = MONOTONIC;

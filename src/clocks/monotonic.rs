@@ -83,8 +83,8 @@ use crate::types::{Timespec, operators};
 /// ```
 pub struct Instant<C = Monotonic> {
     time: KernelTime,
-    /// The parameter is `C` itself and not, for example, `fn() -> C`, so that a time is `Send` or
-    /// `Sync` only if its clock is.
+    /// The parameter of `PhantomData` is `C` itself and not, for example, `fn() -> C`, so that a
+    /// time is `Send` or `Sync` only if its clock is.
     clock: PhantomData<C>,
 }
 
@@ -92,7 +92,8 @@ pub struct Instant<C = Monotonic> {
 impl Instant {
     /// Returns the time of `CLOCK_MONOTONIC`.
     ///
-    /// For other clocks, call the function of the clock's type: `Boottime::now()`, `C::now()`.
+    /// For other clocks, call the function of the clock's type, such as `Boottime::now()` or, in
+    /// generic code, `C::now()`.
     ///
     /// # Panics
     ///
@@ -150,7 +151,7 @@ impl Instant {
     }
 }
 
-/// Returns the nanoseconds in this many units, or panics if they do not fit.
+/// Returns the nanoseconds in `units` units, or panics if the nanoseconds do not fit in an `i64`.
 #[track_caller]
 const fn nanos(units: i64, nanos_per_unit: i64) -> i64 {
     units
@@ -161,7 +162,7 @@ const fn nanos(units: i64, nanos_per_unit: i64) -> i64 {
 impl<C: MonotonicClock> Instant<C> {
     /// Returns the duration since this time, or 0 if it is in the future.
     ///
-    /// This reads the clock `C`, even if the time came from another
+    /// This function reads the clock `C`, even if the time came from another
     /// [`InstantSource`](crate::InstantSource), such as a mock. For such a time, write
     /// `source.now() - start`.
     ///

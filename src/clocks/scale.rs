@@ -10,8 +10,9 @@
 /// is `SameScale<Realtime>` convert into a `SystemTime` of this crate, and with the feature `std`
 /// into std's type of the same name.
 ///
-/// [`MonotonicCoarse`], [`RealtimeCoarse`] and the clocks of the package `vdso-time-counter` are on
-/// these scales. `Boottime`, `MonotonicRaw` and `Tai` are not.
+/// [`MonotonicCoarse`] is on the scale of `Monotonic`, and [`RealtimeCoarse`] is on the scale of
+/// `Realtime`. Each clock of the package `vdso-time-counter` is on one of these two scales.
+/// `Boottime`, `MonotonicRaw` and `Tai` are on neither.
 ///
 /// Implement `SameScale` for a clock of your own only if the same number means the same moment on
 /// both clocks. The compiler cannot check this promise. The conversions do not check it either,

@@ -22,8 +22,8 @@ struct Moment {
     width: Duration,
 }
 
-/// The pair of times. It stays valid in a forked child, because both clocks advance at the same
-/// rate.
+/// The pair of times that the first conversion read. The pair stays valid in a forked child,
+/// because this crate's clock and std's clock advance at the same rate.
 static MOMENT: OnceLock<Moment> = OnceLock::new();
 
 /// The number of attempts to read both clocks. The fastest one counts, because a signal or another
@@ -31,9 +31,9 @@ static MOMENT: OnceLock<Moment> = OnceLock::new();
 const READS: usize = 16;
 
 impl Moment {
-    /// Returns the moment. The clocks are read before the call of `get_or_init` and not in its
-    /// closure, because the message of a panic in the closure would not name the line of the user's
-    /// code.
+    /// Returns the pair of times in `MOMENT`. The first call reads the clocks. It does so before it
+    /// calls `get_or_init` and not in the closure, because the message of a panic in the closure
+    /// would not name the line of the user's code.
     #[track_caller]
     fn get() -> &'static Self {
         if let Some(moment) = MOMENT.get() {

@@ -64,8 +64,8 @@ use crate::types::{Timespec, Timeval, operators};
 /// ```
 pub struct SystemTime<C = Realtime> {
     time: UnixTime,
-    /// The parameter is `C` itself and not, for example, `fn() -> C`, so that a time is `Send` or
-    /// `Sync` only if its clock is.
+    /// The parameter of `PhantomData` is `C` itself and not, for example, `fn() -> C`, so that a
+    /// time is `Send` or `Sync` only if its clock is.
     clock: PhantomData<C>,
 }
 
@@ -78,8 +78,8 @@ pub const UNIX_EPOCH: SystemTime = SystemTime::UNIX_EPOCH;
 impl SystemTime {
     /// Returns the time of `CLOCK_REALTIME`.
     ///
-    /// For other clocks, call the function of the clock's type: `RealtimeCoarse::now()`,
-    /// `C::now()`.
+    /// For other clocks, call the function of the clock's type, such as `RealtimeCoarse::now()` or,
+    /// in generic code, `C::now()`.
     ///
     /// # Panics
     ///
@@ -156,7 +156,7 @@ impl SystemTime {
 impl<C: WallClock> SystemTime<C> {
     /// Returns the duration since this time.
     ///
-    /// This reads the clock `C`, even if the time came from another
+    /// This function reads the clock `C`, even if the time came from another
     /// [`SystemTimeSource`](crate::SystemTimeSource), such as a mock. For such a time, write
     /// `source.now().duration_since(start)`.
     ///

@@ -27,9 +27,9 @@ const STB_WEAK: u8 = 2;
 
 /// An ELF image: a vDSO, or a shared object with one segment.
 ///
-/// It consists of the loaded segment, which is the part that a process has in memory. All tables
-/// must lie in this segment. The class of an image can differ from this process's class, but its
-/// byte order cannot.
+/// The image ends where its loaded segment ends. This segment is the part that a process has in
+/// memory, and all tables must lie in it. The class of an image can differ from this process's
+/// class, but its byte order cannot.
 #[derive(Clone, Copy)]
 pub struct Image<'a> {
     /// The image, or a prefix of it that contains all tables.
@@ -68,7 +68,8 @@ impl<'a> Image<'a> {
         Self::parse_beginning(bytes)
     }
 
-    /// Returns the size of the image in bytes, at most 1 MiB. It reads only the first 4 KiB.
+    /// Returns the size of the image in bytes, at most 1 MiB. This function reads only the first
+    /// 4 KiB of `head`.
     ///
     /// The image ends where the loaded segment ends. If the program headers lie after this end,
     /// [`Image::parse`] needs more bytes than this size, up to the end of the program headers.
@@ -81,8 +82,8 @@ impl<'a> Image<'a> {
         Ok(headers.load.image_size())
     }
 
-    /// Parses the image that begins with `bytes`. The bytes need not contain the whole image, but
-    /// this function fails if a table could continue after them. So `bytes` must contain:
+    /// Parses an image from its first bytes. `bytes` need not contain the whole image, but this
+    /// function fails if a table could continue after the end of `bytes`. So `bytes` must contain:
     ///
     /// - the whole dynamic section;
     /// - `DT_STRSZ` bytes of strings or, without `DT_STRSZ`, the whole image;
@@ -309,8 +310,8 @@ impl<'a> Image<'a> {
         base.wrapping_add(value.wrapping_sub(self.origin()) as usize)
     }
 
-    /// Returns the value that a symbol at the image's first byte would have. It can have wrapped
-    /// (see `Load::origin`).
+    /// Returns the value that a symbol at the image's first byte would have. The subtraction that
+    /// computes the value can wrap (see `Load::origin`).
     pub(crate) fn origin(&self) -> u64 {
         self.load.origin()
     }
@@ -370,8 +371,8 @@ fn binding(entry: Bytes<'_>) -> u8 {
     entry.byte(ST_INFO) >> 4
 }
 
-/// Returns the number of symbols of an image that begins with `known`. Fails if more symbols may
-/// follow after `known`.
+/// Returns the number of symbols of an image. `known` is the whole image or its first bytes. Fails
+/// if more symbols may follow after the end of `known`.
 ///
 /// No field of the image contains this number, so it is derived from the tables. An example is the
 /// image of Linux 6.18 for x86_64:

@@ -11,7 +11,8 @@ pub(crate) const ELFCLASS32: u8 = 1;
 /// `EI_CLASS` of a 64-bit image.
 pub(crate) const ELFCLASS64: u8 = 2;
 
-/// The offset of a field in its structure, or a size, in `ELFCLASS32` and in `ELFCLASS64`.
+/// The offset of a field in its structure, or the size of a structure or a number: first in
+/// `ELFCLASS32`, then in `ELFCLASS64`.
 #[derive(Clone, Copy)]
 pub(super) struct Field(u8, u8);
 
@@ -230,8 +231,8 @@ impl<'a> Bytes<'a> {
         addrs
     }
 
-    /// Reads an `Off`. One that does not fit in a `usize` becomes `usize::MAX`, which lies outside
-    /// of any image.
+    /// Reads an `Off`. An offset that does not fit in a `usize` becomes `usize::MAX`, which lies
+    /// outside of any image.
     #[inline]
     pub(super) fn offset(self, field: Field) -> usize {
         usize::try_from(self.addr(field)).unwrap_or(usize::MAX)

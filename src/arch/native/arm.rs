@@ -42,7 +42,8 @@ core::arch::global_asm!(
 
 /// Enters the kernel. A result in `-4095..=-1` is a negated error number.
 ///
-/// It is not inlined, because `vdso_time_enter` is hidden (see the module `native`).
+/// This function must not be inlined, because it calls `vdso_time_enter`, whose symbol is hidden
+/// (see the module `native`).
 ///
 /// # Safety
 ///

@@ -80,14 +80,15 @@ static ENTRY: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 ///
 /// # Safety
 ///
-/// That function must be at the address for the life of the process.
+/// `__kernel_vsyscall` must be at `address` for the life of the process.
 pub(crate) unsafe fn set_kernel_entry(address: usize) {
     ENTRY.store(ptr::with_exposed_provenance_mut(address), Ordering::Relaxed);
 }
 
 /// Enters the kernel. A result in `-4095..=-1` is a negated error number.
 ///
-/// It is not inlined, because `vdso_time_enter` is hidden (see the module `native`).
+/// This function must not be inlined, because it calls `vdso_time_enter`, whose symbol is hidden
+/// (see the module `native`).
 ///
 /// # Safety
 ///

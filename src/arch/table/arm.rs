@@ -2,9 +2,10 @@
 //!
 //! - Names and version: arch/arm/vdso/vdso.lds.S, and arch/arm64/kernel/vdso32/vdso.lds.S for
 //!   32-bit programs on arm64 kernels. Linux 5.5 added `__vdso_clock_gettime64` and
-//!   `__vdso_clock_getres`, and 7.0 added `__vdso_clock_getres_time64`. Since 7.3, kernels without
-//!   `CONFIG_COMPAT_32BIT_TIME` lack the 32-bit functions. The vDSO of mainline kernels has neither
-//!   time nor getcpu.
+//!   `__vdso_clock_getres` to the vDSO of arm kernels. The vDSO that arm64 kernels map into 32-bit
+//!   programs was new in 5.3, and has had both functions since then. Linux 7.0 added
+//!   `__vdso_clock_getres_time64`. Since 7.3, kernels without `CONFIG_COMPAT_32BIT_TIME` lack the
+//!   32-bit functions. The vDSO of mainline kernels has neither time nor getcpu.
 //! - Numbers: arch/arm/tools/syscall.tbl. Linux 5.1 added 403 and 406. The EABI has no time(2).
 
 use crate::arch::abi::Shape::{Getcpu, Timespec32, Timespec64, Timeval32};
@@ -47,8 +48,8 @@ const GETRES: &[Candidate] = &[
     timer("__vdso_clock_getres", Timespec32),
 ];
 
-/// Creates the candidate for a symbol whose function reads the timer. The kernel may have blanked
-/// its name.
+/// Creates the candidate for a symbol whose function reads the timer. A kernel that found no usable
+/// timer at boot may have blanked the symbol's name.
 const fn timer(name: &'static str, shape: Shape) -> Candidate {
     symbol(name, shape).unless(Quirk::BlankedNames)
 }

@@ -1,5 +1,6 @@
-//! `powerpc64`. Little-endian programs call the vDSO. Big-endian ones go through libc, because
-//! their function pointers are the addresses of descriptors (ELFv1).
+//! `powerpc64`. Little-endian programs call the vDSO, and big-endian programs go through libc. In a
+//! big-endian program with the ABI ELFv1, a function pointer is the address of a descriptor, so it
+//! cannot point to a function of the vDSO (see `can_call` in src/choice.rs).
 //!
 //! - Names and version: arch/powerpc/kernel/vdso/vdso64.lds.S. They are the same for both byte
 //!   orders.

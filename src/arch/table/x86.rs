@@ -28,7 +28,8 @@ pub(crate) static ABI: Abi = Abi {
     clock_getres: entry32(GETRES, &[call(406, Timespec64), call(266, Timespec32)]),
     // User-mode QEMU has an image of its own. The getcpu of this image makes the system call
     // gettimeofday by mistake, and so writes more bytes than its pointers have room for (QEMU 10.0
-    // and 11.1). QEMU relocates the image, so the sign of it is a `p_vaddr` that is not 0.
+    // and 11.1). `NonzeroLoadAddress` excludes this getcpu, because QEMU relocates its image, whose
+    // `p_vaddr` is then not 0.
     getcpu: entry(
         &[symbol("__vdso_getcpu", Getcpu).unless(Quirk::NonzeroLoadAddress)],
         &[call(318, Getcpu)],

@@ -32,7 +32,8 @@ pub(crate) static ABI: Abi = Abi {
         &[call(229, Timespec64)],
     ),
     // User-mode QEMU has an image of its own, whose getcpu always returns CPU 0 and node 0 (QEMU
-    // 10.0). QEMU relocates the image, so the sign of it is a `p_vaddr` that is not 0.
+    // 10.0). `NonzeroLoadAddress` excludes this getcpu, because QEMU relocates its image, whose
+    // `p_vaddr` is then not 0.
     getcpu: entry(
         &[symbol("__vdso_getcpu", Getcpu).unless(Quirk::NonzeroLoadAddress)],
         &[call(309, Getcpu)],
