@@ -23,10 +23,10 @@ fn main() {
     let width = cfg("TARGET_POINTER_WIDTH");
     let is_linux =
         ["linux", "android"].contains(&cfg("TARGET_OS").as_str()) && !has("CFG_VDSO_TIME_OTHER_OS");
-    // On big-endian powerpc64, a function pointer of a program with the ABI ELFv1 is the address of
-    // a function descriptor, and the vDSO has no descriptors. Programs with the ABI ELFv2 have no
-    // descriptors either, but the crate does not distinguish the two ABIs (`can_call` of
-    // src/choice.rs).
+    // On big-endian powerpc64 with the ELFv1 ABI, a function pointer is the address of a function
+    // descriptor, and the vDSO has no descriptors (`can_call` of src/choice.rs). musl's programs
+    // use the ELFv2 ABI, which has no descriptors. But this script and `can_call` do not tell the
+    // two ABIs apart, so these programs call libc as well.
     let has_descriptors = arch == "powerpc64" && cfg("TARGET_ENDIAN") == "big";
     let is_listed = TARGETS
         .iter()

@@ -70,8 +70,8 @@
 //!
 //! On such a system without the feature `std`, and on targets without an operating system, the
 //! crate cannot read a clock, but its types and traits still exist. So a library that gets the time
-//! from its caller can keep this time in an [`Instant`], whose [`MonotonicClock`] the library
-//! defines itself.
+//! from its caller can keep this time in an [`Instant`]. To do this, the library implements
+//! [`MonotonicClock`] for a clock of its own.
 //!
 //! [`vdso-time-counter`]: https://docs.rs/vdso-time-counter
 //! [`io::Error`]: https://doc.rust-lang.org/std/io/struct.Error.html
@@ -152,8 +152,8 @@ pub use {
 /// On i386, a system call enters the kernel through the vDSO's code. Where every call goes through
 /// libc, these functions call libc, which may answer from the vDSO.
 ///
-/// Each of them returns a `Result`. There is no `syscall::time()`, because `time()` returns a
-/// number and cannot return an error:
+/// Each function of this module returns a `Result`. There is no `syscall::time()`, because `time()`
+/// returns a number and cannot return an error:
 ///
 /// ```
 /// let seconds = vdso_time::syscall::try_time()?;

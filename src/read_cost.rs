@@ -18,8 +18,9 @@ pub enum ReadCost {
     /// [`routes`](crate::routes()) names no vDSO function, no vDSO reads this clock, the vDSO's
     /// function enters the kernel, or each read of the CPU's counter is trapped.
     SystemCall,
-    /// The measurement is inconclusive, `CLOCK_MONOTONIC` is too coarse to measure a read with, the
-    /// clock cannot be read or does not exist, or this build calls libc (docs/ABI.md).
+    /// The cost is unknown, for one of these reasons: the measurement is inconclusive,
+    /// `CLOCK_MONOTONIC` is too coarse to measure a read with, the clock cannot be read or does not
+    /// exist, or this build calls libc (docs/ABI.md).
     Unknown,
 }
 
@@ -47,7 +48,8 @@ pub enum ReadCost {
 /// ```
 #[must_use]
 pub fn read_cost(clock: ClockId) -> ReadCost {
-    // Without a table, libc answers both reads, so there is nothing to compare.
+    // If this build has no table, libc answers both `calls::clock_gettime` and
+    // `syscall::clock_gettime`, so there is nothing to compare.
     if NATIVE.is_none() {
         return ReadCost::Unknown;
     }
@@ -80,11 +82,13 @@ pub(crate) fn is_in_no_vdso(clock: ClockId) -> bool {
     clock.as_raw() < 0 || clocks.contains(&clock)
 }
 
-/// The number of tries. Three tries make 4 x 3 + 1 reads, and each read makes at most one system
-/// call.
+/// The number of tries. A try makes four reads: one through the kernel, one through the vDSO, and
+/// one of the measuring clock after each of these two. The measuring clock is also read once before
+/// the first try. So three tries make 4 x 3 + 1 reads, and each read makes at most one system call.
 const TRIES: usize = 3;
 
-/// The times that a read of each kind took. Each includes one read of the measuring clock.
+/// The times of a read through the kernel and of a read through the vDSO, in one try. Each time
+/// includes one read of the measuring clock.
 #[derive(Clone, Copy, Default)]
 struct Try {
     kernel: u64,

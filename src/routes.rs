@@ -26,17 +26,18 @@ use crate::elf::Image;
 pub enum Route {
     /// A function of the vDSO.
     ///
-    /// This does not prove that a read stays in user space. If the function cannot read a clock, or
-    /// the kernel's clock source, it makes the system call itself.
+    /// This route does not prove that a read stays in user space. If the vDSO's function cannot
+    /// read a clock, or cannot read the kernel's clock source, the function makes the system call
+    /// itself.
     #[non_exhaustive]
     Vdso {
         /// The symbol's name.
         symbol: &'static str,
         /// The symbol's version; `None` in an image without versions.
         version: Option<&'static str>,
-        /// The address of its code. On arm, bit 0 is set for Thumb code. It is a number and not a
-        /// pointer, because a pointer is not `Send`, and because `Routes::of_image` returns
-        /// addresses that do not belong to this process.
+        /// The address of the symbol's code. On arm, bit 0 is set for Thumb code. The address is a
+        /// number and not a pointer, because a pointer is not `Send`, and because
+        /// `Routes::of_image` returns addresses that do not belong to this process.
         address: usize,
     },
     /// A system call.
@@ -73,11 +74,11 @@ pub struct Routes {
 impl Routes {
     /// Returns the routes of a process whose kernel maps this image.
     ///
-    /// Returns `None` if the crate calls libc in such a process: on big-endian powerpc64, and on an
-    /// architecture whose vDSO this crate never calls. The addresses are the values of the symbols;
-    /// a 32-bit program gets only their lower 32 bits. In a program that is built for Android, the
-    /// routes of a 32-bit image name only symbols with 32-bit times, because 32-bit programs on
-    /// Android use no others.
+    /// Returns `None` if this crate calls libc in every process with this image: on big-endian
+    /// powerpc64, and on an architecture whose vDSO this crate never calls. The addresses are the
+    /// values of the symbols; a 32-bit program gets only their lower 32 bits. In a program that is
+    /// built for Android, the routes of a 32-bit image name only symbols with 32-bit times, because
+    /// 32-bit programs on Android use no others.
     ///
     /// # Examples
     ///
@@ -90,7 +91,7 @@ impl Routes {
     #[must_use]
     pub fn of_image(image: &Image<'_>) -> Option<Self> {
         let abi = ALL.iter().find(|abi| can_call(abi, image))?;
-        // The address at which the image would lie if the symbols' values were their addresses.
+        // With this base, the address of each symbol equals the symbol's value.
         let base = image.origin() as usize;
         let outcomes = decide(abi, image, base);
         Some(Self::new(abi, outcomes, image.has_versions()))

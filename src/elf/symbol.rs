@@ -9,12 +9,14 @@ pub struct Symbol<'a> {
     pub(super) version: Option<&'a CStr>,
     pub(super) value: u64,
     pub(super) size: u64,
-    /// Whether it is `STB_WEAK`.
+    /// Whether the symbol's binding is `STB_WEAK`.
     pub(super) is_weak: bool,
 }
 
 impl<'a> Symbol<'a> {
-    /// Returns the name. It need not be UTF-8, and is empty if the kernel blanked it.
+    /// Returns the symbol's name. The name need not be UTF-8. It is empty if the kernel blanked it,
+    /// as 32-bit arm kernels do if they find no usable timer
+    /// ([`BlankedNames`](crate::FallbackReason::BlankedNames)).
     #[must_use]
     pub const fn name(&self) -> &'a CStr {
         self.name
@@ -39,7 +41,8 @@ impl<'a> Symbol<'a> {
         self.value
     }
 
-    /// Returns `st_size`, the number of bytes of its code, or 0 if the image does not state it.
+    /// Returns `st_size`: the number of bytes of the symbol's code, or 0 if the image does not
+    /// state it.
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size

@@ -3,10 +3,12 @@
 use super::error::ParseError;
 use super::layout::{Bytes, VD_AUX, VD_FLAGS, VD_NDX, VD_NEXT, VDA_NAME, VERDEF_SIZE, at};
 
-/// The maximum number of definitions. The kernel's images have at most 3.
+/// The maximum number of definitions that an image may have, so that the work of the parser is
+/// bounded. The kernel's images have at most 3.
 const MOST: u64 = 16;
 
-/// An index that no definition has, because it does not fit in 16 bits.
+/// An index that no definition has, because it does not fit in 16 bits. `Versions::new` searches
+/// for this index, so that the search reads and checks every definition.
 const NO_INDEX: u32 = 1 << 16;
 
 /// The two tables of versions.

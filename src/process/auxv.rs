@@ -43,7 +43,8 @@ pub(crate) fn set(address: usize) -> bool {
 /// Returns the address, or `None` if the entry is missing or 0. On arm and aarch64, among others, a
 /// kernel without a vDSO passes 0.
 pub(crate) fn vdso_address() -> Option<VdsoAddress> {
-    // From now on `set` fails. If the program has set the address, this changes nothing.
+    // From now on, `set` fails. If the program has already set the address, this call of `set`
+    // fails as well, and the address does not change.
     set(LOOKED_UP);
     let found = match ADDRESS.load(Ordering::Relaxed) {
         LOOKED_UP => VdsoAddress {

@@ -30,7 +30,8 @@ pub(crate) fn probe(address: usize) -> Result<(), Errno> {
     }
 }
 
-/// Reads the first words of a file. If the file is a pipe, this does not wait for a writer.
+/// Reads the first words of a file. The file is opened with `O_NONBLOCK`, so if it is a pipe, the
+/// function does not wait for a writer.
 ///
 /// # Errors
 ///

@@ -13,8 +13,8 @@ const PAGE: usize = 4096;
 /// The first page is tried alone, because the kernel's images have their headers and all tables
 /// there, and only code after it ([`Image::parse_beginning`]). Each further page costs a system
 /// call for the probe and a page fault for the read, together 1.3 to 2.2 us (docs/DESIGN.md). A
-/// short-lived program makes few calls after its first, so faster calls could never make up for
-/// this cost.
+/// short-lived program makes only a few calls after its first. The time that the vDSO saves in so
+/// few calls could never make up for this cost.
 ///
 /// We tried two other things here, which cost more than they saved. Reading one byte of each cache
 /// line of the tables in advance, so that the cache misses overlap, helped only if all caches had

@@ -32,9 +32,10 @@ pub struct Vdso<'a> {
 impl Vdso<'static> {
     /// Finds the vDSO that the kernel mapped, and parses it.
     ///
-    /// It allocates nothing, takes no lock and does not change `errno`, so a signal handler may
-    /// call it. Before it reads a page, a system call of 0.1 us checks that the page is readable.
-    /// Each call checks and parses the image again; only the clock functions keep what they found.
+    /// The function allocates nothing, takes no lock and does not change `errno`, so a signal
+    /// handler may call it. Before it reads a page, it makes a system call of 0.1 us to check that
+    /// the page is readable. Each call checks and parses the image again; only the clock functions
+    /// keep what they found.
     ///
     /// The function is safe because only unsafe code can remove the vDSO (`munmap`, `mremap`). Such
     /// code must remove all of the vDSO, and must do so before the first use of this crate. In a
@@ -109,8 +110,8 @@ impl<'a> Vdso<'a> {
 
     /// Returns the address of the symbol that [`Image::symbol`] finds.
     ///
-    /// It is the address of a function with the signature that the kernel documents (vdso(7)). On
-    /// arm, bit 0 is set for Thumb code.
+    /// The symbol is a function with the signature that the kernel documents (vdso(7)). On arm, bit
+    /// 0 of the address is set for Thumb code.
     #[must_use]
     pub fn symbol_address(&self, name: &str, version: Option<&str>) -> Option<*const ()> {
         let value = self.image.value_of(name, version)?;
@@ -119,8 +120,8 @@ impl<'a> Vdso<'a> {
 
     /// Returns the symbols of the image that can be called, each with its address.
     ///
-    /// They are the symbols of [`Image::symbols`], so they include each symbol whose address
-    /// [`symbol_address`](Self::symbol_address) returns.
+    /// The iterator yields the same symbols as [`Image::symbols`], so it includes each symbol whose
+    /// address [`symbol_address`](Self::symbol_address) returns.
     #[must_use]
     pub fn symbols(self) -> impl FusedIterator<Item = (Symbol<'a>, *const ())> + Clone {
         self.image
@@ -135,9 +136,9 @@ impl<'a> Vdso<'a> {
 
     /// Returns the functions of the image that this crate calls, as typed pointers.
     ///
-    /// This crate's own functions do two things that a call through such a pointer saves. Before
-    /// the call, they load the pointer from memory. After it, they test whether the vDSO failed,
-    /// and if so, they ask the kernel.
+    /// A call through such a pointer omits two steps that this crate's own functions take. Before
+    /// they call the vDSO, they load the pointer from memory. After the call, all of them except
+    /// [`time`](crate::time()) test whether the vDSO failed and, if so, ask the kernel.
     ///
     /// No function is found in an image of another architecture, or where this crate calls libc
     /// ([`ARCH`](crate::ARCH) is `None`).

@@ -15,7 +15,7 @@
 
 use crate::routes::{Route, Routes};
 
-/// The public functions, which are documented where this crate calls the vDSO.
+/// The public functions. Their documentation is in `sys/vdso/calls.rs`.
 pub(crate) mod calls {
     use crate::arch::libc_errno;
     use crate::errno::Errno;
@@ -56,7 +56,8 @@ pub(crate) mod calls {
     }
 
     /// Returns the time that `call` writes, and leaves `errno` alone. `call` is a closure and not a
-    /// function pointer, because CFI would check a call through a pointer.
+    /// function pointer, so that the closure calls libc directly. CFI would check a call through a
+    /// pointer.
     #[allow(
         clippy::useless_conversion,
         reason = "a `long` has 32 bits on some of these targets"

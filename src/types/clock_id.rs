@@ -57,8 +57,9 @@ clocks! {
 impl ClockId {
     /// Returns auxiliary clock `n`, 0 to 7.
     ///
-    /// Linux 6.17 added them, with `CONFIG_POSIX_AUX_CLOCKS`. A larger `n` names no clock, and the
-    /// kernel answers `EINVAL`.
+    /// Linux has had auxiliary clocks since version 6.17, if it is built with
+    /// `CONFIG_POSIX_AUX_CLOCKS`. If `n` is larger than 7, no such clock exists, and the kernel
+    /// answers `EINVAL`.
     #[doc(alias = "CLOCK_AUX")]
     #[must_use]
     pub const fn aux(n: u8) -> Self {
@@ -111,9 +112,9 @@ impl ClockId {
     /// the result is `from_raw(i32::MAX)`, a clock that no kernel has, so a read fails with
     /// `EINVAL`. With the feature `std`, `ClockId::from` converts a `std::os::fd::BorrowedFd`.
     ///
-    /// The function is safe, although std's I/O safety asks for an owned or a borrowed descriptor,
-    /// because a `ClockId` is only a number, as in C. If the file is not the caller's, the worst
-    /// that a read of the clock can do is return that file's time.
+    /// std's I/O safety asks for an owned or a borrowed descriptor. This function is safe with any
+    /// number nevertheless, because a `ClockId` is only a number, as in C. If the file is not the
+    /// caller's, the worst that a read of the clock can do is return that file's time.
     #[doc(alias = "FD_TO_CLOCKID")]
     #[must_use]
     pub const fn from_fd(fd: i32) -> Self {

@@ -72,14 +72,14 @@ impl Timespec {
         self.tv_sec as i128 * NANOS_PER_SEC as i128 + self.tv_nsec as i128
     }
 
-    /// Returns the time `duration` later, or `None` if it does not fit.
+    /// Returns the time `duration` later, or `None` if that time does not fit in a `Timespec`.
     #[inline]
     #[must_use]
     pub const fn checked_add(self, duration: Duration) -> Option<Self> {
         Self::from_all_nanos(self.as_nanos() + duration.as_nanos() as i128)
     }
 
-    /// Returns the time `duration` earlier, or `None` if it does not fit.
+    /// Returns the time `duration` earlier, or `None` if that time does not fit in a `Timespec`.
     #[inline]
     #[must_use]
     pub const fn checked_sub(self, duration: Duration) -> Option<Self> {
@@ -103,7 +103,8 @@ impl Timespec {
         }
         let below = (nanos % NANOS_PER_SEC as i128) as u32;
         // `below` is always less than `NANOS_PER_SEC`. On 32-bit targets, the compiler sees this
-        // only if the `%` is repeated here. It then removes the panic of `new`.
+        // only if the `%` is repeated here. With the second `%`, the compiler removes the panic of
+        // `Duration::new`.
         Some(Duration::new(seconds as u64, below % NANOS_PER_SEC as u32))
     }
 
@@ -126,7 +127,8 @@ impl Timespec {
     }
 
     /// Returns the nanoseconds of a time that the kernel returned. They always fit in 64 bits
-    /// (`ktime_t`), so this is cheaper than [`as_nanos`](Self::as_nanos).
+    /// (`ktime_t`), so this function needs no 128-bit arithmetic and is cheaper than
+    /// [`as_nanos`](Self::as_nanos).
     #[inline]
     pub(crate) const fn ktime(self) -> i64 {
         self.tv_sec

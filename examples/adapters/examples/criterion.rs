@@ -1,5 +1,6 @@
 //! criterion: a benchmark that is timed with the CPU's counter. `cargo run --example` runs the
-//! routine only once; `cargo bench` would measure it.
+//! routine once and measures nothing, because criterion measures only if it gets the argument
+//! `--bench`, which `cargo bench` passes.
 
 use std::hint::black_box;
 

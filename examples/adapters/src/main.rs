@@ -26,9 +26,9 @@ const CLOCKS: [&str; 4] = [
     "without a time",
 ];
 
-/// std's clock, formatted in the same way as [`CoarseTime`]. The difference from `CoarseTime` is
-/// what the coarse clock saves. The default reads std's clock as well, so the difference from the
-/// default is what the formatter saves.
+/// std's clock, formatted in the same way as [`CoarseTime`]. The difference between `StdTime` and
+/// `CoarseTime` is what the coarse clock saves. tracing-subscriber's default reads std's clock as
+/// well, so the difference between `StdTime` and the default is what jiff's formatter saves.
 struct StdTime;
 
 impl FormatTime for StdTime {

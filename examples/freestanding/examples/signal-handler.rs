@@ -1,8 +1,8 @@
 //! Reads the clock a thousand times in the handler of a timer's signal. The first read in a process
 //! finds the vDSO. Here, the handler may make this first read, or may interrupt it.
 //!
-//! A handler must not panic, so it calls `try_now()`. It must not print or allocate either, as
-//! always (signal-safety(7)); vdso-time does neither.
+//! A handler must not panic, so this one calls `try_now()`. Like every signal handler, it must not
+//! print or allocate either (signal-safety(7)). vdso-time does neither.
 
 #![no_std]
 #![no_main]

@@ -105,7 +105,8 @@ pub unsafe fn system_call(number: usize, [first, second, third]: [usize; 3]) -> 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {
     for step in 0..len {
-        // The buffers may overlap. In this direction, each byte is read before it is overwritten.
+        // The buffers may overlap. If `to` is not after `from`, the loop copies forwards, and
+        // otherwise backwards. In both directions, each byte is read before it is overwritten.
         let at = if to.addr() <= from.addr() {
             step
         } else {

@@ -126,7 +126,7 @@ pub fn routes() -> Routes {
 #[inline(never)]
 fn resolve_all() {
     let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = find_symbols();
-    // A table has 32-bit candidates for both functions or for neither.
+    // A table has 32-bit candidates for both clock_gettime and clock_getres, or for neither.
     if const { !ABI.clock_gettime.has_only(Shape::Timespec64) } {
         time32::CLOCK_GETTIME.fill(clock_gettime);
         time32::CLOCK_GETRES.fill(clock_getres);

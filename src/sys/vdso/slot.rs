@@ -1,9 +1,11 @@
 //! [`Slot`]: a function pointer that can change, and the record of what answers.
 //!
-//! The slot of a public function starts as its resolver, which finds the function that answers,
-//! stores it and calls it. So a call loads an address and calls it. A `OnceCell` would test before
-//! each call whether it is the first one. That would be one more load, a test and a branch in every
-//! read, for an event that happens once in a process.
+//! The slot of a public function starts with a resolver. In the first call, the resolver finds the
+//! function that answers, stores its address in the slot, and calls it. The first call is not a
+//! special case: like every other call, it loads an address from the slot and calls the code at
+//! this address. With a `OnceCell`, each call would have to find out whether the cell is filled.
+//! That check would add a load, a test and a branch to every read, for an event that happens once
+//! in a process.
 //!
 //! `routes()` reports what the slots hold. We tried a separate record, but it needed a table of all
 //! reasons, and could only repeat what the slots know. Searching the image again would be worse,
@@ -75,8 +77,9 @@ signatures! {
 /// fallback -> the vDSO's function or the adapter
 /// ```
 ///
-/// Only a thread that resolves at the same time as another one replaces a fallback. Nothing returns
-/// to the resolver, so no later call looks for the vDSO again after a first call that found none.
+/// A fallback is replaced only if two threads resolve at the same time: one finds no function and
+/// stores the fallback, and then the other one stores what it has found. Nothing stores the
+/// resolver again, so if a first call finds no vDSO, no later call looks for it.
 ///
 /// A slot stores the resolver, the adapter and the fallback, because Rust does not promise that a
 /// function has only one address. So every comparison is with an address that this slot was created
@@ -86,10 +89,11 @@ pub(crate) struct Slot<F> {
     address: AtomicPtr<()>,
     /// The slot's first value. It finds the function, fills the slots and calls the function.
     resolver: F,
-    /// A function that calls a function of the vDSO with another signature.
+    /// A function of this program with the slot's signature. It calls a function of the vDSO that
+    /// has another signature.
     adapter: F,
-    /// The function for a slot that the vDSO does not answer. It returns `ENOSYS`, after which the
-    /// caller asks the kernel. The fallback of `time` asks the kernel itself.
+    /// The function that the slot holds if no symbol of the vDSO answers. It returns `ENOSYS`,
+    /// after which the caller asks the kernel. Only the fallback of `time` asks the kernel itself.
     fallback: F,
     /// Why the slot has the fallback: an `Option<FallbackReason>`. The first reason stays.
     reason: AtomicU8,
@@ -130,8 +134,8 @@ impl<F: FnPtr> Slot<F> {
     #[inline]
     pub(crate) fn get(&self) -> F {
         let address = self.address.load(Ordering::Relaxed);
-        // SAFETY: `new` and `fill` store only the address of an `F`, in this program or in the vDSO
-        // (`Code`).
+        // SAFETY: `new` and `fill` store only addresses of functions of type `F`: functions of this
+        // program, or functions of the vDSO, for which `Code` vouches.
         unsafe { function_at(address) }
     }
 
@@ -201,7 +205,8 @@ impl<F: FnPtr> Slot<F> {
 #[inline]
 unsafe fn function_at<F: FnPtr>(address: *mut ()) -> F {
     const { assert!(size_of::<F>() == size_of::<*mut ()>()) };
-    // SAFETY: `F` is a function pointer (`FnPtr`), and the caller promises that its code is there.
+    // SAFETY: `F` is a function pointer (`FnPtr`), and the caller promises that code with the
+    // signature of `F` is at `address`.
     unsafe { mem::transmute_copy(&address) }
 }
 

@@ -60,10 +60,11 @@ pub fn getcpu() -> Result<Cpu, Errno> {
 /// What `EINVAL` from a system call means.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Einval {
-    /// The caller chose the clock, and the kernel does not have it.
+    /// The kernel does not have the clock that the caller chose, so no other system call is tried.
     IsFinal,
-    /// This crate chose the clock, which every kernel has. So it is this system call that cannot
-    /// answer, and the next one is tried.
+    /// This system call cannot read the clock that this crate chose, so the next system call is
+    /// tried. For example, a kernel without CONFIG_POSIX_TIMERS has no `CLOCK_REALTIME_COARSE`, but
+    /// its gettimeofday(2) still answers.
     TriesNext,
 }
 
@@ -80,7 +81,8 @@ fn ask(entry: &'static Entry, clock: ClockId, einval: Einval) -> Result<Timespec
 ///
 /// If none succeeds, returns the first error other than `ENOSYS`, because the answer of a sandbox
 /// says more than a missing system call. `EOVERFLOW` replaces any other error, because it means
-/// that only 32-bit calls answer. A final `EINVAL` ends the search.
+/// that only 32-bit calls answer. If `einval` is `Einval::IsFinal`, the first `EINVAL` ends the
+/// search and is returned.
 #[cold]
 fn ask_others(
     calls: &[Syscall],
@@ -118,7 +120,8 @@ fn read(call: &Syscall, clock: ClockId) -> Result<Timespec, Errno> {
     // SAFETY: the table says that the call has this shape. A call of any shape but `Getcpu`, which
     // is not passed here, writes at most two numbers of 64 bits, to `time`.
     unsafe { checked(call.number, args) }?;
-    // The first condition is a constant, which removes this code from 64-bit programs.
+    // The first operand of `&&` is a constant, so the compiler removes this code from 64-bit
+    // programs.
     if (const { cfg!(target_pointer_width = "32") }) && call.shape.is_time32() {
         let numbers = (&raw const time).cast::<Timespec32>();
         // SAFETY: `time` is larger than a `Timespec32`, and every bit pattern is a valid pair of
