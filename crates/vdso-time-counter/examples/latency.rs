@@ -1,5 +1,5 @@
-//! `cargo run -p vdso-time-counter --example latency`: the time of a short operation, measured with
-//! the CPU's counter, and how far that clock can be off.
+//! `cargo run -p vdso-time-counter --example latency`: measures the time of a short operation with
+//! this crate's clock, and prints how far the clock can be off.
 
 use std::hint::black_box;
 use std::time::Duration;

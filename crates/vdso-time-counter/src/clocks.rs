@@ -22,8 +22,8 @@ use super::machine::{Native, kernel_nanos};
 /// a jump to it. A function that reads the clock therefore needs no stack frame and saves no
 /// registers: with the slow read as a part of it, an isolated fast read took 0.6 ns longer. `cold`
 /// keeps the slow read separate, and `inline` copies it into the crate that reads the clock, near
-/// its callers. As a function of this crate it was on another page of code, and a read after a
-/// pause of 5 ms took 1.6 times as long.
+/// its callers. When the slow read was compiled as a function of this crate, its code was on
+/// another page, and a read after a pause of 5 ms took 1.6 times as long.
 macro_rules! clock {
     (
         $(#[$doc:meta])+
@@ -70,7 +70,7 @@ macro_rules! clock {
             fn slow_now() -> $Time<Self> {
                 match $slow {
                     Some(time) => time,
-                    // A sandbox denies the clock, so this read panics with the name of the clock.
+                    // A sandbox denies the clock, so this call panics with the name of the clock.
                     None => $Source::now(&Self),
                 }
             }
@@ -80,7 +80,8 @@ macro_rules! clock {
             fn slow_try_now() -> Result<$Time<Self>, Errno> {
                 match $slow {
                     Some(time) => Ok(time),
-                    // A sandbox denies the clock, so this read of the kernel's returns the error.
+                    // A sandbox denies the clock, so this read of the kernel's clock returns the
+                    // sandbox's error.
                     None => Ok($Time::from_clock_nanos($Time::<$Scale>::try_now()?.as_nanos())),
                 }
             }
@@ -143,9 +144,9 @@ clock! {
     /// kept, so the clock goes back only if `CLOCK_REALTIME` does, except as [Order](super#order)
     /// says. The offset is right to a fraction of the time that a read of the kernel's clocks
     /// takes: to about 5 ns if a read takes 25 ns. If `CLOCK_REALTIME` is set, or a leap second
-    /// sets it back (`STA_INS`), the next segment follows it, at most 17 ms later. A step might not
-    /// be followed if it is smaller than the time that eight reads of the kernel's clocks take,
-    /// usually 200 ns.
+    /// sets it back (`STA_INS`), this clock makes the same step at its next segment, at most 17 ms
+    /// later. It might miss a step that is smaller than the time that eight reads of the kernel's
+    /// clocks take, usually 200 ns.
     ///
     /// # Examples
     ///
@@ -200,7 +201,10 @@ clock! {
 }
 
 impl CounterRealtime {
-    /// Returns the wall time of an instant, from the present offset between the two clocks.
+    /// Returns the wall time of an instant.
+    ///
+    /// The result is the instant plus the present offset between `CLOCK_REALTIME` and
+    /// `CLOCK_MONOTONIC`.
     ///
     /// The instant is a time of any clock on the scale of `CLOCK_MONOTONIC`: of this crate's
     /// clocks, of [`vdso_time::Monotonic`], or of another clock that is

@@ -96,8 +96,8 @@ pub fn prepare_for_sandbox() -> Status {
 ///
 /// # Errors
 ///
-/// `EBUSY` if the clock was read before: then the decision has been made, and nothing changes. A
-/// call after a successful one succeeds.
+/// `EBUSY` if the clock was read before: the first read has already decided whether the counter is
+/// used, so this call changes nothing. A call after a successful one succeeds as well.
 ///
 /// # Examples
 ///

@@ -19,10 +19,10 @@
 //!   the high-water mark before it returns, and a fast read fails if its time is below the mark. If
 //!   the counter was not used during the first read, the mark is not needed, as shown below.
 //! - The first time comes from a segment and the second one from the vDSO: the second time is at
-//!   least the latest time that the first read can have returned. That is usually the time of the
-//!   segment's end. If the tick of the second read is before the segment's first tick, it is the
-//!   segment's first time. Even if the calibration begins again or the counter becomes unavailable,
-//!   the segment stays in force until it ends.
+//!   least the latest time that the first read can have returned. This latest time is usually the
+//!   time of the segment's end. But if the tick of the second read is before the segment's first
+//!   tick, the latest time is the segment's first time. Even if the calibration begins again or the
+//!   counter becomes unavailable, the segment stays in force until it ends.
 //!
 //! A slow read loads the latch before it reads the counter, so its tick is not smaller than the
 //! ticks that the writer of the segment read.
@@ -43,8 +43,9 @@
 //! - Every later segment begins after the answer, because a caller makes a segment only after it
 //!   has read a kernel time at or after the check time, and has then measured the counter for at
 //!   least 11 ms.
-//! - Every earlier segment ended at or before the answer, because a caller publishes a check time
-//!   only after it has read a kernel time at or after the end of the last segment.
+//! - Every earlier segment ended at or before the answer, because reads skip the mark only once the
+//!   state [is off](is_off), and a caller publishes such a state only after it has read a kernel
+//!   time at or after the end of the last segment.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use core::time::Duration;
@@ -169,10 +170,10 @@ impl<S: Source> CounterClock<S> {
         })
     }
 
-    /// Returns the monotonic time from a slow read, or `None` if a sandbox denies it.
+    /// Returns the monotonic time from a slow read, or `None` if a sandbox denies the clock.
     ///
-    /// It is always a part of its caller, the slow read of a clock: with a call in between, a read
-    /// without the counter took 0.3 ns longer.
+    /// This function is always inlined into its caller, the slow read of a clock type: with a call
+    /// in between, a read without the counter took 0.3 ns longer.
     #[allow(clippy::inline_always, reason = "the caller is cold")]
     #[inline(always)]
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
@@ -209,8 +210,8 @@ impl<S: Source> CounterClock<S> {
         if answer.is_off {
             // The reads before this one returned the kernel's time, because the counter was
             // unavailable, and so does this one. The offset does not follow a step of the wall
-            // clock that is smaller than the offset's own error. So if this read used the offset,
-            // its time could be earlier than theirs after such a step.
+            // clock that is smaller than the offset's own error. After such a step, the offset
+            // could give this read a time that is earlier than the times of those reads.
             return Some(realtime);
         }
         let step = realtime
@@ -241,8 +242,8 @@ impl<S: Source> CounterClock<S> {
         let possible = wall::measure(&self.source)?;
         let is_kept = wall::is_kept(state.offset, &possible, turn);
         let offset = wall::best(&possible, turn);
-        // An update would drop the previous segment, which is in force until the current one
-        // begins.
+        // Until the current segment begins, the previous one is in force. An update of the latch
+        // would overwrite the previous segment, so a later read has to publish the new offset.
         if is_kept || state.segment.begins_soon(ticks) {
             return Some(state.offset);
         }

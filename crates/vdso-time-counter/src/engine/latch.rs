@@ -2,7 +2,8 @@
 //!
 //! It is Linux's `seqcount_latch_t` (Documentation/locking/seqlock.rst): two copies of the words,
 //! and a sequence number that selects the copy to read. A writer changes only the other copy. So a
-//! reader always finds one complete copy, even a signal handler that interrupts the writer.
+//! reader always finds one complete copy, even if the reader is a signal handler that interrupts
+//! the writer.
 //!
 //! The sequence number also has a *writer bit*. A caller computes the new words, sets the bit with
 //! a compare-and-swap from the sequence number that it had read, and stores the words. One last
@@ -43,9 +44,9 @@
 //! - W4 synchronizes with R1: a reader that sees a sequence number sees the words that the number
 //!   selects. W4 also synchronizes with the next writer's W1, which is `Acquire`, so the stores of
 //!   all writers are in order.
-//! - W2 synchronizes with R3 if R2 sees a word of W3. Then R4 sees W1 or a later value. So if a
-//!   reader loads a word of an update that is later than R1, R4 finds a changed sequence number,
-//!   and the reader drops the words.
+//! - W2 synchronizes with R3 if R2 sees a word of W3. Then R4 sees W1 or a later value. So if R1
+//!   sees the sequence number from before an update's W1, and R2 loads a word of that update, R4
+//!   finds a changed sequence number, and the reader drops the words.
 //!
 //! On a 32-bit machine the sequence number repeats after 2^25 updates. They take hours, so only a
 //! reader that was stopped for hours could miss a change.

@@ -12,8 +12,10 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// Takes a sample, and returns it with the number of ticks that the two reads took. The
-    /// function is not inlined, so that its code is fetched only once.
+    /// Takes a sample: reads the counter, then the kernel's clock, then the counter again. Returns
+    /// the sample and its cost, which is the number of ticks between the two reads of the counter.
+    ///
+    /// The function is not inlined, so that its code is fetched only once.
     #[inline(never)]
     fn take<S: Source>(source: &S) -> Option<(Self, u64)> {
         let ticks = source.ticks_ordered();
@@ -24,9 +26,9 @@ impl Sample {
         ))
     }
 
-    /// Returns the sample with its tick moved to the middle of the two reads, which took `cost`
-    /// ticks. The kernel's clock was read at some moment between the beginning and the end of the
-    /// sample, so the middle is the best estimate of the tick at that moment.
+    /// Returns the sample with its tick moved to the middle between the two reads of the counter,
+    /// which were `cost` ticks apart. The kernel's clock was read at some moment between them, so
+    /// the middle is the best estimate of the tick at that moment.
     pub(crate) fn centred(self, cost: u64) -> Self {
         Self {
             ticks: self.ticks.wrapping_add(cost / 2),
@@ -135,7 +137,8 @@ impl Interval {
             high: self.high.min(turn.high),
             shortest: self.shortest.min(turn.shortest),
         };
-        // If the intervals do not overlap, the clock was set between two turns.
+        // If the intervals do not overlap, the other clock was set meanwhile, so only the new turn
+        // counts.
         if both.low <= both.high { both } else { turn }
     }
 

@@ -72,10 +72,11 @@ impl Segment {
     }
 
     /// Returns the earliest time that a read at `ticks` may return after other reads have used this
-    /// segment. The segment does not cover `ticks`. If `ticks` is after the segment, the result is
-    /// the time of the segment's end. If `ticks` is before the segment, the result is the segment's
-    /// first time. In that case either this CPU's counter is behind the writer's, or the counter
-    /// was set back.
+    /// segment. The caller must have checked that the segment does not cover `ticks`.
+    ///
+    /// If `ticks` is after the segment, the result is the time of the segment's end. If `ticks` is
+    /// before the segment, the result is the segment's first time. A tick can be before the segment
+    /// because this CPU's counter is behind the writer's, or because the counter was set back.
     pub(crate) fn held(&self, ticks: u64) -> u64 {
         if self.begins_after(ticks) {
             self.nanos

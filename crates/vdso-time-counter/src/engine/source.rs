@@ -8,15 +8,17 @@ use vdso_time::ReadCost;
 
 use super::status::Unavailable;
 
-/// A counter, and the kernel's clocks that it follows. Times are in nanoseconds. `None` means that
-/// a sandbox denies the clock.
+/// The inputs of the clock: a counter, and the kernel's clocks. Times are in nanoseconds.
+///
+/// `monotonic`, `realtime` and `raw` return `None` if a sandbox denies the kernel's clock.
 pub(crate) trait Source {
-    /// Reads the counter. The CPU may do so early, but two reads of a thread stay in order.
+    /// Reads the counter. The CPU may do so before earlier instructions have completed, but two
+    /// reads of a thread stay in order.
     fn ticks(&self) -> u64;
     /// Reads the counter after all earlier instructions have completed.
     fn ticks_ordered(&self) -> u64;
-    /// Returns the low half of a tick. If it is ready earlier than the whole tick, an
-    /// implementation returns it without waiting for the other half.
+    /// Returns the low half of a tick. If the CPU delivers the two halves separately, an
+    /// implementation can return the low half without waiting for the high half.
     fn low_half(tick: u64) -> u32 {
         tick as u32
     }

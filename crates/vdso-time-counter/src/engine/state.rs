@@ -370,9 +370,11 @@ pub(crate) fn realtime_after(wall_word: u64, passed: u64) -> Timespec {
 /// Reads the counter. Returns the time of the first tick of the segment and the nanoseconds since,
 /// if the segment is fresh.
 ///
-/// Without a segment it does not read the counter, because the thread might not be allowed to read
-/// it. On aarch64, the same branch also makes `isb` and the read of `CNTVCTSS_EL0` wait for the
-/// load on which the branch depends (Arm Architecture Reference Manual, D12.2).
+/// If there is no segment (`used` is 0), the function returns before it reads the counter, because
+/// the thread might not be allowed to read it. On aarch64 and arm, this branch has a second
+/// purpose: the barrier `isb`, and on aarch64 the read of `CNTVCTSS_EL0`, wait for the load of
+/// `used`, because the branch depends on that load (Arm Architecture Reference Manual, D12.2 and
+/// G6.2).
 #[inline]
 pub(crate) fn fresh<S: Source>(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 2]> {
     let used = words[USED].load();

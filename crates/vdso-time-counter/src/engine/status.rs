@@ -9,8 +9,8 @@ use core::time::Duration;
 pub struct State {
     /// Whether the counter answers, or why the vDSO does. It can change when a segment ends.
     pub status: Status,
-    /// How far a read of the monotonic clock can be from `CLOCK_MONOTONIC`, until the segment ends:
-    /// see [Error bound](crate#error-bound).
+    /// How far a read of the monotonic clock can be from `CLOCK_MONOTONIC`, until the present
+    /// segment ends: see [Error bound](crate#error-bound).
     ///
     /// While the vDSO answers, the bound is the lead: how far this clock is ahead of the kernel's
     /// clock, because it waits for the kernel's clock instead of going back. The lead is usually 0.
@@ -102,8 +102,8 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// The machine has no counter that this crate can read, or the vDSO does not read it, or the
-    /// program is built for CPUs without 64-bit atomics (ARMv5 and older).
+    /// The machine has no counter that this crate can read, or `clock_gettime` does not go through
+    /// the vDSO, or the program is built for CPUs without 64-bit atomics (ARMv5 and older).
     NoCounter: "the vDSO reads no counter that this program can read",
     /// This is not Linux: std's clock answers.
     Unsupported: "this system is not Linux, so the clock of Rust's standard library answers",
@@ -155,8 +155,8 @@ pub struct Statistics {
     /// the last segment was made, according to the kernel's clock and according to the counter. A
     /// difference of more than 25 % of that time, plus 8 to 16 us, is a jump. If more than the time
     /// of two segments has passed (16 to 32 ms), a difference of more than 500 ppm, plus 8 to
-    /// 16 us, is a jump as well. So a slew by adjtimex(2) counts as a jump if it begins while
-    /// nothing reads the clock.
+    /// 16 us, is a jump as well. So a slew by adjtimex(2) counts as a jump if it begins or ends
+    /// while nothing reads the clock.
     pub steps: u64,
     /// How often a read of the clock found that `CLOCK_REALTIME` was set, or that a leap second set
     /// it back.
@@ -168,7 +168,8 @@ pub struct Statistics {
     pub last_error: Duration,
     /// The largest value that `last_error` has had.
     ///
-    /// It shows steps and slews. It does not prove that a read was wrong: if an interrupt makes
-    /// every sample of a burst late, this is the error of the sample, not of the clock.
+    /// Steps and slews make this value large. But a large value does not prove that a read was
+    /// wrong: if an interrupt makes every sample of a burst late, the value is the error of the
+    /// sample, not of the clock.
     pub largest_error: Duration,
 }

@@ -76,8 +76,10 @@ impl<S: Source> Transition<'_, S> {
             // entered another time namespace, and the kernel is asked again.
             Phase::Off if passed.wrapping_neg().wrapping_sub(1) < LONGEST_RETRY => {
                 // Once the last segment has ended, reads before the check time are answered without
-                // a transition (see `CounterClock::unavailable`). If such a read does come here,
-                // the offset is usually wrong.
+                // a transition (see `CounterClock::unavailable`). A read of the wall clock can come
+                // here nevertheless: it computes the monotonic time with the offset, and if the
+                // offset is wrong, that time can seem to be after the check time. So the offset is
+                // measured.
                 if self.state.segment == Segment::empty(0) {
                     self.measure_offset()?;
                 }
@@ -474,11 +476,13 @@ struct Learnt {
 
 /// Learns the kernel's rate since the last sample. Returns `None` if no counter can have the rate.
 ///
-/// One sample cannot tell a step from a change of the rate. So the first change is only suspected:
-/// the next segment removes the error, and nothing is learnt. After a step, the second sample shows
-/// no change. Two changes in a row in the same direction are a change of the rate. The new rate
-/// began within the first interval, so the second change should not be smaller than the first. The
-/// test requires at least half of the first.
+/// If the kernel's clock advanced by more or by less than the base rate predicts (`passed.change`),
+/// either the clock stepped or its rate changed. One sample cannot tell which. So after the first
+/// such sample, a change of the rate is only suspected: the next segment removes the error, and
+/// nothing is learnt. After a step, the second sample is as predicted. If instead the second sample
+/// differs in the same direction, the rate has changed. The new rate began within the first
+/// interval and holds for the whole second one, so the second difference per tick should not be
+/// smaller than the first. The test requires at least half of the first.
 fn learn(state: &ClockState, passed: &Passed) -> Option<Learnt> {
     let change = segment::rate_of(passed.change, passed.ticks);
     let is_smooth = passed.change.unsigned_abs() <= noise(state.base_rate);
@@ -515,9 +519,11 @@ struct Beginning {
 }
 
 impl Beginning {
-    /// Computes where the new segment begins. It begins where the old one ends. If the old one has
-    /// ended already, another read may just have returned the time of its end. So the new one
-    /// begins at the sample, with the time of the old one's end or a later time.
+    /// Computes where the new segment begins.
+    ///
+    /// If the sample is within the old segment, the new one begins where the old one ends.
+    /// Otherwise the new one begins at the sample. Another read may just have returned the time of
+    /// the old segment's end, so the new segment's first time is that time or a later one.
     fn after(old: &Segment, sample: Sample, base_rate: Rate) -> Self {
         let end = old.end_nanos();
         if old.covering(sample.ticks).is_none() {
@@ -543,9 +549,10 @@ impl Beginning {
 
 /// Returns the span of the next segment, which removes `error`.
 ///
-/// It is the longest span if the clock is steady. Otherwise it is a quarter of that, so that the
-/// next change of the rate causes less error. It is then doubled, up to the longest span, until
-/// `error` is at most a quarter of it.
+/// If the clock is steady, the result is the longest span. Otherwise the function begins with a
+/// quarter of the longest span, so that the next change of the rate causes less error. Then it
+/// doubles the span, up to the longest, until a segment can remove the whole error: `error` must be
+/// at most a quarter of the time that the span takes.
 fn span(error: i64, rate: Rate, is_unsteady: bool) -> u64 {
     let longest = segment::span(rate);
     let mut span = longest;
@@ -558,8 +565,8 @@ fn span(error: i64, rate: Rate, is_unsteady: bool) -> u64 {
     span
 }
 
-/// Makes the next segment from a sample of the kernel's clock. If it returns an error, the state
-/// has not changed.
+/// Makes the next segment from a sample of the kernel's clock. If the function returns an error,
+/// the state has not changed.
 ///
 /// # A step
 ///

@@ -50,7 +50,7 @@ impl View {
     }
 
     /// Returns the maximum distance in nanoseconds between the segment's time and the kernel's
-    /// clock, from now until the segment ends. Returns `None` if the clock is denied.
+    /// clock, from now until the segment ends. Returns `None` if a sandbox denies the clock.
     pub(crate) fn error<S: Source>(&self, segment: &Segment, source: &S) -> Option<u64> {
         let ClockState {
             base_rate, cost, ..

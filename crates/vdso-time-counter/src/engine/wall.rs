@@ -1,8 +1,9 @@
 //! The wall clock: the monotonic clock plus an *offset*, which the state keeps.
 //!
 //! The offset between the kernel's two clocks is constant until the clock is set, a leap second
-//! comes, the system resumes, or the process enters another time namespace. So it is measured once
-//! and kept: another measurement would move the wall clock by its error.
+//! comes, the system resumes, or the process enters another time namespace. So the offset is
+//! measured once and kept. Each new measurement has an error, and would move the wall clock by that
+//! error.
 //!
 //! The result of a measurement is an interval that certainly contains the offset. Its width is
 //! about the time of a *turn*, a read of each of the two clocks, so all limits here are relative to

@@ -29,8 +29,11 @@ fn is_denied() -> bool {
 }
 
 /// Returns who maintains the clock source that is derived from the counter, or why the counter must
-/// not be used now. Whether the CPUs' counters agree is not checked here, because the kernel does
-/// that: if they do not agree, it marks the TSC unstable and changes to another clock source.
+/// not be used now.
+///
+/// This function does not check whether the CPUs' counters agree. On x86 the kernel checks that: if
+/// the counters do not agree, it marks the TSC unstable and changes to another clock source. On the
+/// other architectures the kernel relies on the hardware, and so does this crate.
 pub(super) fn detect(trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
     // The high-water mark is a 64-bit atomic. A program that is built for ARMv5 has no such
     // atomics, on whatever CPU it runs.
@@ -44,8 +47,8 @@ pub(super) fn detect(trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
         return Err(Unavailable::Denied);
     }
     let keeper = keeper()?;
-    // QEMU does not emulate an invariant TSC. With the first cfg, the tests assume that the TSC is
-    // invariant, and with the second one that it is not.
+    // QEMU does not emulate an invariant TSC. With `vdso_time_assume_invariant`, the tests assume
+    // that the TSC is invariant, and with `vdso_time_not_invariant` that it is not.
     let is_invariant = (CpuCounter::is_invariant() || cfg!(vdso_time_assume_invariant))
         && !cfg!(vdso_time_not_invariant);
     keeper.check_rate(is_invariant, trusts_hypervisor)?;

@@ -17,8 +17,11 @@ pub(crate) trait Counter {
         0
     }
 
-    /// Reads the counter after all earlier instructions have completed. On aarch64 it does not wait
-    /// for all earlier loads, but only for those on which an earlier branch depends.
+    /// Reads the counter after all earlier instructions have completed.
+    ///
+    /// On aarch64 and arm, the read does not wait for all earlier loads, but only for the loads on
+    /// which an earlier branch depends. On riscv64 and loongarch64, the read waits for earlier
+    /// memory accesses, and not for other instructions.
     fn ticks_ordered() -> u64 {
         0
     }
@@ -30,13 +33,15 @@ pub(crate) trait Counter {
         read(Self::ticks_ordered)
     }
 
-    /// Returns the low half of a tick, without waiting for the high half if the CPU has two.
+    /// Returns the low half of a tick. On `x86_64`, where the CPU delivers a tick in two registers,
+    /// the result does not wait for the high half.
     #[inline]
     fn low_half(tick: u64) -> u32 {
         tick as u32
     }
 
-    /// Waits for the loads for which `ticks_ordered` does not wait.
+    /// Waits for the loads for which `ticks_ordered` does not wait. Only `Ticks` needs this: the
+    /// clocks branch on a load before they read the counter.
     #[inline]
     fn complete_loads() {}
 
