@@ -10,9 +10,9 @@
  *   -EINVAL     The kernel does not know the clock.
  *   -EPERM      A sandbox denies the system call, usually with this error.
  *   -ENOSYS     The kernel does not have the system call.
- *   -EOVERFLOW  It is after January 2038, and only 32-bit system calls answer. This happens to
- *               32-bit programs before Linux 5.1, on Android, and in a sandbox that denies the
- *               64-bit calls.
+ *   -EOVERFLOW  It is after January 2038, and only system calls with 32-bit times answer. This
+ *               happens only to 32-bit programs: on kernels before Linux 5.1, on Android, and in a
+ *               sandbox that denies the system calls with 64-bit times.
  *
  * Pointers: NULL discards a result. Any other pointer must be aligned for its type and valid for
  * the write: an invalid pointer crashes the program, and no function returns -EFAULT for it.
@@ -21,11 +21,12 @@
  * the child of fork(2) and before main(). The library takes no lock, allocates nothing, and runs
  * nothing before main(). No function is a cancellation point.
  *
- * The exception is a caller without libc's thread-local storage, which getauxval(3) and errno need.
- * An IFUNC resolver of a static glibc program runs before that storage exists, and clone(2) can
- * make a thread without it. If such a caller makes the first call of the process, the program
- * crashes. To prevent this, make vdso_time_set_address() the first call, or build the library
- * without the feature libc. For a thread, a call of vdso_time_warm_up() in main() is enough.
+ * The one exception is the first call of the process, if its caller has no libc thread-local
+ * storage, which getauxval(3) and errno need. An IFUNC resolver of a static glibc program runs
+ * before that storage exists, and clone(2) can make a thread without it. If such a caller makes the
+ * first call, the program crashes. To prevent the crash, make vdso_time_set_address() the first
+ * call, or build the library without the feature libc. If the caller is a thread that clone(2)
+ * made, a call of vdso_time_warm_up() in main() is enough.
  *
  * The stack: a caller must align the stack as the ABI of its architecture requires. C compilers do
  * that. On i386 the ABI requires an alignment of 16 bytes at a call, and the functions use SSE. So
@@ -63,11 +64,12 @@ enum vdso_time_cost {
    */
   VDSO_TIME_COST_UNKNOWN = 0,
   /**
-   * At most two thirds of a system call: the vDSO reads the clock in user space.
+   * A read takes at most two thirds of the time of a system call, so the vDSO reads the clock in
+   * user space.
    */
   VDSO_TIME_COST_FUNCTION_CALL = 1,
   /**
-   * About as much as a system call.
+   * A read takes about as long as a system call.
    */
   VDSO_TIME_COST_SYSTEM_CALL = 2
 };
@@ -197,8 +199,8 @@ int vdso_time_is_fast(int32_t clock);
  * the vDSO's function as the one that answers, although that function itself makes the system
  * call.
  *
- * The result holds for the moment of the call. This is a timing test, which an interrupt can
- * mislead. The program vdso-doctor proves where the clock is read.
+ * The result holds for the moment of the call. The function is a timing test, which an interrupt
+ * can mislead. For a proof of where the clock is read, run the program vdso-doctor.
  *
  * This function makes at most 16 system calls clock_gettime(2). Call it before the program enters
  * a sandbox that kills the process for such a call. In a sandbox that denies the calls with an
@@ -208,8 +210,8 @@ enum vdso_time_cost vdso_time_read_cost(int32_t clock);
 
 /**
  * Explains why a read of a clock with vdso_time_clock_gettime() costs what it costs. Returns the
- * cause, and writes a text for a log, which states the cause and says what to do about it. The
- * text has at most `size` bytes, including the final NUL; 256 are enough.
+ * cause, and writes a text for a log. The text states the cause and says what to do about it. At
+ * most `size` bytes are written, including the final NUL; 256 are enough.
  *
  * A program that calls this function needs no list of slow clock sources: the function measures
  * the cost, and uses the name of the clock source only to explain that cost.
@@ -220,8 +222,9 @@ enum vdso_time_cost vdso_time_read_cost(int32_t clock);
 enum vdso_time_cause vdso_time_explain(int32_t clock, char *text, size_t size);
 
 /**
- * Finds the vDSO and its functions, as the first call of any function does. Call it before the
- * program enters a sandbox.
+ * Finds the vDSO and its functions. Without a call of vdso_time_warm_up(), the first call of
+ * another function finds them. The search makes system calls, so call vdso_time_warm_up() before
+ * the program enters a sandbox.
  */
 void vdso_time_warm_up(void);
 
@@ -247,9 +250,10 @@ int vdso_time_set_address(const void *ehdr);
 int vdso_time_locate(const void **base, size_t *size);
 
 /**
- * Returns the address of a function of the vDSO, or NULL. Both arguments are strings. With a
- * version of NULL, any version matches. Each call searches the image, so keep the result.
- * vdso_sym() of parse_vdso.c takes the arguments in the opposite order.
+ * Returns the address of a function of the vDSO. Returns NULL if the process has no vDSO, or if
+ * its vDSO has no function of this name and version. If `version` is NULL, any version matches.
+ * Each call searches the image, so keep the result. vdso_sym() of parse_vdso.c takes the arguments
+ * in the opposite order.
  *
  * Functions of the vDSO return errors as negative numbers. The exception is powerpc: there, a bit
  * of the condition register says whether the result is an error, and a C program cannot read that
@@ -258,9 +262,10 @@ int vdso_time_locate(const void **base, size_t *size);
 void *vdso_time_symbol(const char *name, const char *version);
 
 /**
- * Writes a text with one line for each function that the vDSO can answer, such as clock_gettime.
- * The line says whether the vDSO or a system call answers. Writes at most `size` bytes, including
- * the final NUL. Returns the length of the whole text without the NUL, as snprintf(3) does.
+ * Writes a text with one line for each function that can use the vDSO: time, gettimeofday,
+ * clock_gettime, clock_getres and getcpu. The line says whether the vDSO or a system call answers.
+ * Writes at most `size` bytes, including the final NUL. Returns the length of the whole text
+ * without the NUL, as snprintf(3) does.
  */
 size_t vdso_time_routes(char *text, size_t size);
 

@@ -39,9 +39,10 @@ pub struct vdso_timeval {
 pub enum vdso_time_cost {
     /// The measurement is inconclusive, or the clock cannot be read or does not exist.
     Unknown = 0,
-    /// At most two thirds of a system call: the vDSO reads the clock in user space.
+    /// A read takes at most two thirds of the time of a system call, so the vDSO reads the clock in
+    /// user space.
     FunctionCall = 1,
-    /// About as much as a system call.
+    /// A read takes about as long as a system call.
     SystemCall = 2,
 }
 
@@ -137,8 +138,8 @@ pub extern "C" fn vdso_time_is_fast(clock: i32) -> c_int {
 /// the vDSO's function as the one that answers, although that function itself makes the system
 /// call.
 ///
-/// The result holds for the moment of the call. This is a timing test, which an interrupt can
-/// mislead. The program vdso-doctor proves where the clock is read.
+/// The result holds for the moment of the call. The function is a timing test, which an interrupt
+/// can mislead. For a proof of where the clock is read, run the program vdso-doctor.
 ///
 /// This function makes at most 16 system calls clock_gettime(2). Call it before the program enters
 /// a sandbox that kills the process for such a call. In a sandbox that denies the calls with an
@@ -153,8 +154,8 @@ pub extern "C" fn vdso_time_read_cost(clock: i32) -> vdso_time_cost {
 }
 
 /// Explains why a read of a clock with vdso_time_clock_gettime() costs what it costs. Returns the
-/// cause, and writes a text for a log, which states the cause and says what to do about it. The
-/// text has at most `size` bytes, including the final NUL; 256 are enough.
+/// cause, and writes a text for a log. The text states the cause and says what to do about it. At
+/// most `size` bytes are written, including the final NUL; 256 are enough.
 ///
 /// A program that calls this function needs no list of slow clock sources: the function measures
 /// the cost, and uses the name of the clock source only to explain that cost.
@@ -184,8 +185,9 @@ pub unsafe extern "C" fn vdso_time_explain(
     }
 }
 
-/// Finds the vDSO and its functions, as the first call of any function does. Call it before the
-/// program enters a sandbox.
+/// Finds the vDSO and its functions. Without a call of vdso_time_warm_up(), the first call of
+/// another function finds them. The search makes system calls, so call vdso_time_warm_up() before
+/// the program enters a sandbox.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_warm_up() {
     vdso_time::warm_up();
@@ -199,7 +201,7 @@ pub extern "C" fn vdso_time_warm_up() {
 /// called before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_set_address(ehdr: *const c_void) -> c_int {
-    // SAFETY: the caller passes the value of the auxiliary vector, or null.
+    // SAFETY: the caller passes the value of AT_SYSINFO_EHDR, or null.
     match unsafe { vdso::set_address(ehdr.cast()) } {
         Ok(()) => 0,
         Err(error) => -error.raw_os_error(),
@@ -229,9 +231,10 @@ pub unsafe extern "C" fn vdso_time_locate(base: *mut *const c_void, size: *mut u
     }
 }
 
-/// Returns the address of a function of the vDSO, or NULL. Both arguments are strings. With a
-/// version of NULL, any version matches. Each call searches the image, so keep the result.
-/// vdso_sym() of parse_vdso.c takes the arguments in the opposite order.
+/// Returns the address of a function of the vDSO. Returns NULL if the process has no vDSO, or if
+/// its vDSO has no function of this name and version. If `version` is NULL, any version matches.
+/// Each call searches the image, so keep the result. vdso_sym() of parse_vdso.c takes the arguments
+/// in the opposite order.
 ///
 /// Functions of the vDSO return errors as negative numbers. The exception is powerpc: there, a bit
 /// of the condition register says whether the result is an error, and a C program cannot read that
@@ -248,9 +251,10 @@ pub unsafe extern "C" fn vdso_time_symbol(
     }
 }
 
-/// Writes a text with one line for each function that the vDSO can answer, such as clock_gettime.
-/// The line says whether the vDSO or a system call answers. Writes at most `size` bytes, including
-/// the final NUL. Returns the length of the whole text without the NUL, as snprintf(3) does.
+/// Writes a text with one line for each function that can use the vDSO: time, gettimeofday,
+/// clock_gettime, clock_getres and getcpu. The line says whether the vDSO or a system call answers.
+/// Writes at most `size` bytes, including the final NUL. Returns the length of the whole text
+/// without the NUL, as snprintf(3) does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_routes(text: *mut c_char, size: usize) -> usize {
     // SAFETY: the caller passes null or room for `size` bytes.
@@ -278,8 +282,8 @@ unsafe fn write_text(what: &dyn fmt::Display, text: *mut c_char, size: usize) ->
 
 /// A text that is cut off after `size` bytes.
 ///
-/// It is not a slice of `size` bytes, because the caller's buffer can be shorter than `size`: as
-/// with snprintf(3), a caller that knows that the text fits can pass `SIZE_MAX`.
+/// `to` is a pointer and not a slice of `size` bytes, because the caller's buffer can be shorter
+/// than `size`: as with snprintf(3), a caller that knows that the text fits can pass `SIZE_MAX`.
 struct Text {
     to: *mut u8,
     size: usize,

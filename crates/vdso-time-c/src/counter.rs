@@ -18,8 +18,8 @@ pub enum vdso_time_counter_status {
     /// The counter's rate is being measured. This takes at least 11 ms from the first read, and
     /// starts again if two reads are more than a second apart.
     Calibrating = 1,
-    /// No read came in time to renew the clock, as one must every 8 to 16 ms. The vDSO answers
-    /// until two reads come within 1 ms.
+    /// No read came in time to update the clock, which needs an update every 8 to 16 ms. The vDSO
+    /// answers until two reads come within 1 ms.
     Stale = 2,
     /// Another caller is updating the clock. If this status never ends, the update was cut off, by
     /// a signal handler that called siglongjmp(3), by a cancelled thread or by a fork. The
@@ -37,8 +37,8 @@ pub enum vdso_time_counter_status {
     Denied = 8,
     /// The counter's rate is not the one that the hardware states.
     Frequency = 9,
-    /// The clock would have to ask the kernel, but vdso_time_counter_forbid_system_calls() forbade
-    /// it.
+    /// The clock would have to ask the kernel for its clock source, but
+    /// vdso_time_counter_forbid_system_calls() has forbidden the system calls for that.
     SystemCallsForbidden = 10,
     /// A read through the vDSO takes about as long as a system call.
     SlowVdso = 11,
@@ -87,8 +87,8 @@ pub extern "C" fn vdso_time_counter_realtime() -> i64 {
     }
 }
 
-/// Gets the counter's value. The CPU may read it before it has finished earlier instructions. On a
-/// machine whose counter a program cannot read, the value is the nanoseconds of
+/// Gets the counter's value. The CPU may read the counter before it has finished earlier
+/// instructions. On a machine whose counter a program cannot read, the value is the nanoseconds of
 /// vdso_time_counter_monotonic().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_counter_ticks(ticks: *mut u64) -> c_int {
@@ -96,8 +96,8 @@ pub unsafe extern "C" fn vdso_time_counter_ticks(ticks: *mut u64) -> c_int {
     unsafe { store(Ticks::try_read().map(Ticks::as_raw), ticks) }
 }
 
-/// Returns the nanoseconds of CLOCK_MONOTONIC at a value of the counter, or -EAGAIN if the counter
-/// is not measured yet or not used.
+/// Converts a value of the counter to the nanoseconds of CLOCK_MONOTONIC. Returns -EAGAIN if the
+/// counter's rate is not known yet, or if the clock does not use the counter.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_ticks_to_monotonic(ticks: u64) -> i64 {
     match Ticks::from_raw(ticks).monotonic() {
@@ -106,7 +106,7 @@ pub extern "C" fn vdso_time_counter_ticks_to_monotonic(ticks: u64) -> i64 {
     }
 }
 
-/// Gets whether the counter is used, and how accurate it is. Returns 0.
+/// Gets whether the clock uses the counter, and how accurate the clock is. Always returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_counter_get_state(state: *mut vdso_time_counter_state) -> c_int {
     let State {
@@ -153,9 +153,9 @@ pub extern "C" fn vdso_time_counter_trust_hypervisor() -> c_int {
     }
 }
 
-/// Forbids the clock's system calls for the rest of the process's life. It first reads the clock
-/// until the counter is measured, for at most 50 ms. Call it before the program enters a sandbox,
-/// at a time when no other thread reads the clock.
+/// Forbids the clock's system calls for the rest of the process's life. Before that, this function
+/// reads the clock until the counter's rate is known, for at most 50 ms. Call this function before
+/// the program enters a sandbox, at a time when no other thread reads the clock.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_forbid_system_calls() {
     let _ = counter::prepare_for_sandbox();

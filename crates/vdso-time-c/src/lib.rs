@@ -105,12 +105,14 @@ fn negative(error: Errno) -> c_int {
     -error.raw_os_error()
 }
 
-// The linker turns the shadow stack off for a whole program if one object does not declare support
-// for it. The code supports it without a change, because every function here returns to its caller.
+// This note declares that the library supports the shadow stack of x86_64. Without the note, the
+// linker would turn the shadow stack off for a whole program that contains the static library. The
+// code supports the shadow stack without a change, because every function here returns to its
+// caller.
 //
-// IBT, BTI and GCS are not declared. IBT and BTI need a landing pad in every function that is
-// called through a pointer, which stable Rust does not emit. GCS, the shadow stack of aarch64, was
-// not tested.
+// Support for IBT, BTI and GCS is not declared. IBT and BTI need a landing pad in every function
+// that is called through a pointer, and stable Rust emits no landing pads. GCS, the shadow stack of
+// aarch64, was not tested.
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 core::arch::global_asm!(
     ".pushsection .note.gnu.property, \"a\", @note",

@@ -1,10 +1,10 @@
-//! The functions of the kernel's tools/testing/selftests/vDSO/parse_vdso.c, for programs written
-//! for it. They have the same names and arguments, and nearly the same rules for symbols and
-//! versions.
+//! The functions of the kernel's tools/testing/selftests/vDSO/parse_vdso.c, for programs that were
+//! written for that file. The functions have the same names and arguments as the kernel's, and
+//! nearly the same rules for symbols and versions.
 //!
-//! Four things differ: a null version matches any version, an address of 0 means that the process
-//! has no vDSO, symbols without a type count as functions, and a malformed image has no functions.
-//! The programs get the declarations from the kernel's parse_vdso.h.
+//! Four things differ from the kernel's code: a null version matches any version, an address of 0
+//! means that the process has no vDSO, symbols without a type count as functions, and a malformed
+//! image has no functions. The programs get the declarations from the kernel's parse_vdso.h.
 
 use core::ffi::{c_char, c_void};
 use core::ptr;

@@ -23,8 +23,8 @@ use vdso_time_counter::{self as counter, Status, Ticks as Value};
 #[derive(Clone, Copy, Debug)]
 pub struct CounterTime {
     nanos_per_tick: f64,
-    /// The maximum number of ticks that an empty measurement counts as. If it takes longer, it was
-    /// interrupted.
+    /// The largest number of ticks that is subtracted for one empty measurement. An empty
+    /// measurement that took longer was interrupted, so the rest of its ticks do not count.
     most: u64,
 }
 
@@ -137,8 +137,8 @@ fn fence() {
     unsafe {
         asm!("isb", options(nostack, preserves_flags));
     };
-    // Assemblers for older arm CPUs do not know the instruction isb. So this is an ordered read of
-    // the counter, which contains an isb as a number.
+    // An assembler for an older arm CPU does not know the instruction `isb`. So an ordered read of
+    // the counter serves as the fence: it contains an `isb` that is written as a number.
     #[cfg(target_arch = "arm")]
     let _ = Value::read_ordered();
 }

@@ -129,7 +129,8 @@ impl fmt::Debug for Instant {
 
 #[cfg(feature = "prost")]
 impl From<Instant> for prost_types::Timestamp {
-    /// Converts the time since the zero of the clock, which is not the Epoch.
+    /// Converts the time since the zero of the clock. That zero is not the Epoch, so the result is
+    /// not a date.
     fn from(Instant(nanos): Instant) -> Self {
         let time = Duration::from_nanos(nanos);
         Self {

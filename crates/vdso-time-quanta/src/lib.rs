@@ -130,11 +130,11 @@ pub fn with_clock<T>(clock: &Clock, f: impl FnOnce() -> T) -> T {
     f()
 }
 
-/// Sets the recent time, which [`Instant::recent`] and [`Clock::recent`] return. If the present
-/// recent time is later than `instant`, it stays.
+/// Sets the time that [`Instant::recent`] and [`Clock::recent`] return, unless a later time is
+/// already set.
 ///
-/// An instant of 0 clears the recent time. Inside [`with_clock`] with a mock, `instant` is set even
-/// if the present recent time is later.
+/// An instant of 0 clears the recent time. Inside [`with_clock`] with a mock, `instant` replaces
+/// even a later time.
 pub fn set_recent(instant: Instant) {
     if instant.0 == 0 || mocked().is_some() {
         RECENT.store(instant.0, Ordering::Release);
@@ -151,8 +151,9 @@ fn recent() -> Option<Instant> {
     }
 }
 
-/// Returns the mock's time inside [`with_clock`], and `None` outside. When a thread ends, a
-/// destructor can read the time after `MOCK` was destroyed. Then there is no mock either.
+/// Returns the mock's time inside [`with_clock`] with a mock, and `None` elsewhere. When a thread
+/// ends, a destructor can read the time after `MOCK` was destroyed. The result is then `None` as
+/// well.
 #[inline]
 fn mocked() -> Option<u64> {
     MOCK.try_with(|mock| mock.borrow().as_ref().map(|mock| mock.value()))

@@ -5,7 +5,7 @@ use portable_atomic::{AtomicU64, Ordering};
 
 /// A number of nanoseconds, or a `Duration`.
 pub trait IntoNanoseconds {
-    /// Converts it to nanoseconds.
+    /// Converts this number or this duration to nanoseconds.
     fn into_nanos(self) -> u64;
 }
 

@@ -8,8 +8,8 @@ use crate::{Clock, RECENT};
 
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// 1 ms. If the recent time is ahead of a read of the clock by less than this, it can still be
-/// right, because this CPU may have read the counter early.
+/// 1 ms. A recent time that is ahead of a read of the clock by less than 1 ms can still be right,
+/// because this CPU may have read the counter early.
 const FUTURE: u64 = 1_000_000;
 
 /// A thread that sets the time of [`Clock::recent`] and [`crate::Instant::recent`] at a fixed
@@ -20,7 +20,7 @@ pub struct Upkeep {
     clock: Clock,
 }
 
-/// The handle of an [`Upkeep`]. The thread ends when this is dropped.
+/// The handle of an [`Upkeep`]. The thread ends when the handle is dropped.
 #[derive(Debug)]
 #[must_use = "the thread ends when the handle is dropped"]
 pub struct Handle {
@@ -87,11 +87,11 @@ impl Upkeep {
         if IS_RUNNING.swap(true, Ordering::Acquire) {
             return Err(Error::UpkeepRunning);
         }
-        // The recent time can be slightly later than the time that is read here, because another
-        // thread has just set it and this CPU may read the counter early. An upkeep with the real
-        // clock keeps such a recent time. It replaces one that is earlier than the time read here,
-        // or far in the future, as it can be if a mock has set it. An upkeep with a mock replaces
-        // any recent time.
+        // The recent time can be slightly later than `now`, if another thread has just set the
+        // recent time and this CPU has read the counter early. An upkeep with the real clock keeps
+        // such a recent time. It replaces a recent time that is earlier than `now`. It also
+        // replaces a recent time that is later by 1 ms or more, because a mock may have set that
+        // time. An upkeep with a mock replaces any recent time.
         let least = if clock.mock.is_some() { 0 } else { FUTURE };
         let refresh = move || {
             let next = |recent: u64| {

@@ -39,8 +39,8 @@ macro_rules! traced {
     };
 }
 
-/// With the feature `enabled`, turns a call that reads a clock into a [`Site`](crate::Site). The
-/// feature is off, so the macro expands to the bare call.
+/// With the feature `enabled`, turns a call that reads a clock into a [`Site`](crate::Site). This
+/// documentation was built without the feature, so the macro expands to the bare call.
 ///
 /// `traced!(call)` or `traced!("name", call)`. The call must return a [`Read`](crate::Read). An
 /// `i64` counts as the seconds of `time()`.
@@ -56,7 +56,7 @@ macro_rules! traced {
     };
 }
 
-/// With and without the feature, a call that returns a `Read` compiles:
+/// With and without the feature `enabled`, `traced!` accepts a call that returns a `Read`:
 ///
 /// ```
 /// vdso_time_trace::traced!("a name", 1_i64);

@@ -20,8 +20,8 @@ pub struct Site {
 ///
 /// The thread that reads the clock calls the tracer. Several threads may call it at the same time,
 /// and a signal handler may interrupt a call and make another. So a tracer must not lock or
-/// allocate. It must call the untraced functions: a read at a site that it traces would recurse
-/// endlessly.
+/// allocate. A tracer that reads the clock itself must do so without [`traced!`](crate::traced): a
+/// read at a site that it traces would call the tracer again, endlessly.
 ///
 /// An array of tracers is a tracer, and has one element for each of the first `N`
 /// [`sites`](crate::sites). A pair is a tracer that calls both.
@@ -92,15 +92,15 @@ impl Site {
 
     /// Sets the tracer that receives the reads of this site. Returns the one that it replaces.
     ///
-    /// It does not wait, so a signal handler may call it. A read that is under way may still call
-    /// the tracer that is replaced.
+    /// This function does not wait, so a signal handler may call it. A read that is under way may
+    /// still call the replaced tracer.
     #[allow(clippy::must_use_candidate, reason = "it is called for its effect")]
     pub fn set_tracer(&self, tracer: Option<&'static Tracer>) -> Option<&'static Tracer> {
         let pointer = tracer.map_or(null_mut(), |tracer| ptr::from_ref(tracer).cast_mut());
         reference(self.tracer.swap(pointer, Ordering::AcqRel))
     }
 
-    /// Returns the name that was given to the macro, or, if none was, the path of the module.
+    /// Returns the name from the macro call, or the path of the module if the call gives no name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name

@@ -1,8 +1,8 @@
-//! The text of a call without its arguments, which is made at compile time.
+//! Makes, at compile time, the text of a call's function: the call without its arguments.
 //!
 //! If a program uses `traced!` in a macro of its own, `stringify!` prints the call with spaces
-//! between the tokens: `RealtimeCoarse :: now()`. So a space is left out, unless it stands between
-//! two words, as in `<Turn as MonotonicClock>::now`.
+//! between the tokens: `RealtimeCoarse :: now()`. So the functions here leave a space out, unless
+//! it stands between two words, as in `<Turn as MonotonicClock>::now`.
 
 /// Returns the bytes of the function's text. `N` is their number, which `function_length` returns.
 #[must_use]
