@@ -4,10 +4,11 @@
 //! cargo run --release -p vdso-time-properties --example torture
 //! ```
 //!
-//! Each database and each library found one of these histories in production. Here every clock
-//! lives through all of them: this project's engine itself, compiled over the simulated machine,
-//! and models of the others. The machines have fixed seeds. `-- --write` renews the tables and the
-//! chart of `docs/BENCHMARKS.md`, and the table of the counter's README.
+//! A history is a sequence of events on a machine. Each history comes from a public report, often
+//! about a database or a library in production, or from a rule of the kernel (see `histories.rs`).
+//! Here every clock goes through every history: this project's engine itself, compiled over the
+//! simulated machine, and models of the other clocks. The machines have fixed seeds. `-- --write`
+//! renews the tables and the chart of `docs/BENCHMARKS.md`, and the table of the counter's README.
 
 #![allow(
     clippy::cast_precision_loss,

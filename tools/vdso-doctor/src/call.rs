@@ -91,7 +91,7 @@ impl Call {
         }
     }
 
-    /// Returns whether the call is about a clock that no kernel's vDSO answers.
+    /// Returns whether the call's clock is one that no kernel's vDSO serves.
     pub(crate) fn is_in_no_vdso(self) -> bool {
         matches!(
             self.clock(),
@@ -104,9 +104,9 @@ impl Call {
         )
     }
 
-    /// Returns whether an answer to the call needs a read of the clock source. The other calls do
-    /// not need one: they return the time of the last timer tick, are answered by the kernel, or
-    /// read no clock.
+    /// Returns whether the call reads one of the precise clocks that vDSOs usually serve. For such
+    /// a call, the vDSO must read the clock source. The other calls return the time of the last
+    /// timer tick, read no clock, or are for a clock that the vDSO usually does not serve.
     pub(crate) fn reads_clock_source(self) -> bool {
         const PRECISE: [ClockId; 5] = [
             ClockId::REALTIME,

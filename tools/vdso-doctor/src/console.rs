@@ -98,8 +98,9 @@ pub(crate) fn usage(error: &clap::Error) -> String {
 /// Escapes the control characters of JSON, because a terminal obeys them.
 ///
 /// serde_json escapes only the control characters below U+0020, but a terminal also obeys others,
-/// such as U+009B. Those that serde_json leaves can occur only inside a JSON string, where an
-/// escape sequence stands for the same character. So the JSON keeps its meaning.
+/// such as U+009B. So this function escapes U+007F to U+009F as well. In JSON, these characters can
+/// occur only inside a string, where an escape sequence stands for the same character, so the JSON
+/// keeps its meaning.
 pub(crate) fn escaped(json: &str) -> String {
     let escaped = |letter: char| match letter {
         '\u{7f}'..='\u{9f}' => format!("\\u{:04x}", u32::from(letter)),

@@ -37,7 +37,8 @@ use crate::vdso_call::VdsoCall;
 /// The result of a count.
 #[derive(Default)]
 pub(crate) struct Count {
-    /// The CPUs on which the calls were made; empty if a sandbox does not let the thread move.
+    /// The CPUs on which the calls were made. Empty if a sandbox does not allow the thread to be
+    /// moved from CPU to CPU, unless the thread may use only one CPU.
     pub(crate) cpus: Vec<usize>,
     /// The CPUs that could not be tested, because another program did not give them up.
     pub(crate) busy: Vec<usize>,
@@ -50,7 +51,7 @@ pub(crate) struct Count {
 /// How long to wait for the first CPU that another program does not give up. The time is halved
 /// after each such CPU, so that all of them together take less than twice as long.
 ///
-/// This is the time for the calls of one function only, so it is long enough even on a slow
+/// The wait is for the calls of one function only, so the time is long enough even on a slow
 /// machine. It is also long enough on a CPU with a thread of real-time priority, because by default
 /// the kernel's throttling leaves 50 ms of each second to other threads.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
@@ -127,8 +128,8 @@ impl Caller {
         let (orders, next_order) = mpsc::channel();
         let (answer, answers) = mpsc::channel();
         let mut send = move |what| {
-            // If the calling thread has given up, the receiver no longer exists, and the error does
-            // not matter.
+            // `send` fails if the calling thread has given up and dropped the receiver. The error
+            // does not matter, because then no thread needs the answer.
             let _ = answer.send(what);
             let _ = rope.write_all(&[0]);
         };
@@ -173,7 +174,8 @@ impl Caller {
     ) -> Result<bool, String> {
         let mut is_busy = false;
         for (index, entered) in entered.iter_mut().enumerate() {
-            // This cannot fail, because the thread receives orders until the sender is dropped.
+            // `send` cannot fail, because the other thread receives orders until this sender is
+            // dropped.
             let _ = self.orders.send(index);
             let mut answer = self.receive(patience);
             if answer.is_none() && !is_busy {

@@ -91,10 +91,13 @@ pub struct Diagnosis {
     pub vdso: Result<OwnVdso, LocateError>,
     /// What answers each function.
     pub routes: Routes,
-    /// Why not every call could be proved; `None` if every call was.
+    /// Why the vDSO's functions could not be tested, or not on every CPU. `None` if they were
+    /// tested on every CPU, or if there was nothing to test: the process has no vDSO, or libc
+    /// answers the calls.
     pub unproved: Option<String>,
-    /// The CPUs on which the calls were made. Empty if no proof could be made, or if a sandbox did
-    /// not allow the thread that made the calls to be moved from CPU to CPU.
+    /// The CPUs on which the vDSO's functions were tested. Empty if no test was made, if other
+    /// programs occupied every CPU, or if a sandbox did not allow the thread that made the calls to
+    /// be moved from CPU to CPU.
     pub cpus: Vec<usize>,
     /// The calls, and what was found out about each.
     pub measurements: Vec<Measurement>,
@@ -266,8 +269,9 @@ const FATAL_COUNTER: &str = "cannot read the clocks: reading the CPU's counter e
 
 /// Diagnoses this process. The verdict is about [`Call::USUAL`].
 ///
-/// It makes 1000 calls of each read on each CPU, and then times each read for a few milliseconds.
-/// Shortly after the start of a kernel it takes 1.5 s more, as [`check`] does.
+/// A diagnosis makes 1000 calls of each read on each CPU, and then times each read for a few
+/// milliseconds. In the first five seconds after a kernel has started, a diagnosis may take 1.5 s
+/// more, as [`check`] may.
 ///
 /// # Errors
 /// If reading the CPU's counter ends this process (`PR_SET_TSC`).

@@ -1,7 +1,8 @@
 //! The files of the directory `pages`, which `vdso-doctor --generate` prints.
 //!
-//! The program used to generate them itself. But clap_complete and clap_mangen took a sixth of the
-//! time of its first build, so now only the test of the command line needs these packages.
+//! The program used to generate these files itself. But clap_complete and clap_mangen took a sixth
+//! of the time of the program's first build, so now only the test of the command line needs these
+//! packages.
 
 /// Returns the manual page, in roff, or the completions for a shell.
 pub(crate) fn text(name: &str) -> &'static str {

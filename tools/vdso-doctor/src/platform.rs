@@ -191,8 +191,9 @@ impl Platform {
         }
     }
 
-    /// Describes the clock source in use. Under `kvm-clock` it names the CPU's invariant bit as
-    /// well, which decides whether a migration of the guest can change the counter's rate.
+    /// Describes the clock source in use. Under `kvm-clock` the description also says whether the
+    /// CPU reports an invariant counter. If the CPU does not, a migration of the guest can change
+    /// the counter's rate.
     pub(crate) fn described_source(&self) -> String {
         let Some(current) = &self.clock_source.current else {
             return format!("unknown: no name in {CLOCK_SOURCE_DIRECTORY}/current_clocksource");
@@ -238,8 +239,8 @@ impl Platform {
     /// Returns whether the kernel may soon change where clock reads are answered.
     ///
     /// gVisor, which names no clock source, measures the counter for about a second after its
-    /// start, and its vDSO makes system calls meanwhile. Linux replaces the sources that are named
-    /// here when it has measured a better one.
+    /// start, and its vDSO makes system calls meanwhile. Linux replaces a provisional source
+    /// (`tsc-early`, `jiffies` or `refined-jiffies`) when it has measured a better one.
     pub(crate) fn is_settling(&self) -> bool {
         if !self.is_new {
             return false;
@@ -262,8 +263,9 @@ pub(crate) fn may_be_new() -> bool {
     clock_gettime(ClockId::BOOTTIME).is_ok_and(|time| is_new(time.tv_sec))
 }
 
-/// Reads a file of the kernel. In a container, something else can be mounted there: a pipe without
-/// a writer, or a file without an end.
+/// Reads a file of the kernel. In a container, something else can be mounted at its path, such as a
+/// pipe without a writer or a file without an end. So the function does not wait for a writer, and
+/// reads at most 16 MiB.
 pub(crate) fn read(path: &str) -> Option<String> {
     const MOST_BYTES: u64 = 1 << 24;
     let file = File::options()
@@ -276,8 +278,9 @@ pub(crate) fn read(path: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// Returns whether a text can be the name of a clock source. A container can mount any file over
-/// sysfs, and a terminal obeys control characters.
+/// Returns whether a text can be the name of a clock source: it is not empty, and has no control
+/// characters. A container can mount any file over sysfs, and a terminal that prints its content
+/// would obey the control characters.
 pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains(char::is_control)
 }
@@ -300,7 +303,7 @@ pub(crate) struct Addresses {
 }
 
 /// Returns what runs this process, if it is not the kernel alone. `addresses` has the addresses of
-/// its vDSO, if it has one.
+/// the process's vDSO, if the process has one.
 pub(crate) fn supervisor(
     addresses: Option<Addresses>,
     release: &str,
@@ -319,7 +322,8 @@ pub(crate) fn supervisor(
                 return Some(Supervisor::Emulator);
             }
         }
-        // The path alone proves nothing: a native program may live in a directory called valgrind.
+        // Valgrind hides the vDSO, so valgrind's paths count only in a process without a vDSO. A
+        // path alone proves nothing: a native program may live in a directory called valgrind.
         None => {
             let maps = read("/proc/self/maps").unwrap_or_default();
             if maps.contains("/valgrind/") || maps.contains("/vgpreload_") {
@@ -334,8 +338,8 @@ pub(crate) fn supervisor(
 }
 
 /// Returns whether a vDSO that is linked for this address belongs to gVisor, WSL 1 or UML. The
-/// vDSOs of x86_64 kernels before Linux 3.18 can be linked for the same address, so such a release
-/// counts as no guest kernel.
+/// vDSOs of x86_64 kernels before Linux 3.18 can be linked for the same address. So for such a
+/// release, the result is `false`.
 fn is_guest_kernels(linked_for: u64, release: &str) -> bool {
     let mut numbers = release.split('.');
     let mut next = || -> u32 {
@@ -349,7 +353,7 @@ fn is_guest_kernels(linked_for: u64, release: &str) -> bool {
 /// Returns whether an emulator answers this process's system calls. QEMU does not implement
 /// `PR_GET_SECCOMP`, but its /proc/thread-self/status comes from a kernel that does.
 fn is_emulated(read: impl Fn(&str) -> Option<String>) -> bool {
-    // SAFETY: it takes no argument.
+    // SAFETY: `PR_GET_SECCOMP` takes no argument.
     let mode = Errno::result(unsafe { libc::prctl(libc::PR_GET_SECCOMP) });
     let status = read("/proc/thread-self/status").unwrap_or_default();
     mode == Err(Errno::EINVAL) && status.lines().any(|line| line.starts_with("Seccomp:"))
@@ -359,7 +363,7 @@ fn is_emulated(read: impl Fn(&str) -> Option<String>) -> bool {
 /// it called prctl(PR_SET_TSC).
 pub(crate) fn is_counter_fatal() -> bool {
     let mut mode = 0;
-    // SAFETY: the kernel writes an `int` there, if it knows the request.
+    // SAFETY: if the kernel knows `PR_GET_TSC`, it writes an `int` to `mode`.
     unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) };
     mode == libc::PR_TSC_SIGSEGV
 }

@@ -55,7 +55,8 @@ pub struct ProcessSymbol {
     pub name: String,
     /// Its version, such as `LINUX_2.6`.
     pub version: Option<String>,
-    /// The addresses of its code in the process. It is empty if the image does not give the size.
+    /// The addresses of the symbol's code in the process. The range is empty if the image does not
+    /// give the size of the code.
     pub range: Range<u64>,
 }
 
@@ -140,8 +141,9 @@ impl ProcessVdso {
         for _ in 0..MOST_TRIES {
             let (thread, auxv) = living_thread(pid)?;
             copy = CopiedImage::of(thread, &auxv);
-            // While the process executes another program, the vector is not complete, and the bytes
-            // that were read may come from both programs.
+            // While the process executes another program, its auxiliary vector is not complete, and
+            // the bytes of the copy may come from both programs. So a copy counts only if the
+            // vector is complete (it has `AT_PHENT`), and is the same after the copy as before.
             let (_, after) = living_thread(pid)?;
             let is_same = after == auxv;
             if is_same && value(&auxv, AT_PHENT).is_some() {
@@ -150,8 +152,8 @@ impl ProcessVdso {
             is_constant &= is_same && auxv == first;
             thread::sleep(Duration::from_millis(1));
         }
-        // If nothing changed during all attempts, the process is not executing other programs.
-        // Instead it has removed `AT_PHENT` from its vector (PR_SET_MM of prctl(2)).
+        // If the vector was the same in all attempts, the process is not executing other programs.
+        // The vector lacks `AT_PHENT` because the process has removed it (PR_SET_MM of prctl(2)).
         if is_constant {
             Self::parse(pid, copy?)
         } else {
@@ -162,8 +164,8 @@ impl ProcessVdso {
     fn parse(pid: u32, copy: CopiedImage) -> Result<Self, ProcessError> {
         let image = Image::parse(&copy.bytes).map_err(ProcessError::Malformed)?;
         let range = copy.base..copy.base.wrapping_add(copy.bytes.len() as u64);
-        // The process can write any size into the image, so no part may reach beyond the image's
-        // end.
+        // The process can write any size into the image. So each range is cut at the end of the
+        // image.
         let part = |value: u64, size: u64| {
             let start = value
                 .wrapping_sub(image.load_address())

@@ -159,7 +159,7 @@ impl Measurement {
 pub(crate) struct Check {
     pub(crate) measurements: Vec<Measurement>,
     pub(crate) cpus: Vec<usize>,
-    /// Why not every call could be proved.
+    /// Why the vDSO's functions could not be tested, or not on every CPU.
     pub(crate) unproved: Option<String>,
 }
 

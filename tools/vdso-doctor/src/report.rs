@@ -133,7 +133,8 @@ fn is_usual(call: Call) -> bool {
     }
 }
 
-/// Returns a table of the measurements, with a heading for the clocks of a function.
+/// Returns a table of the measurements. A row with the name of a function stands above the rows of
+/// the function's clocks.
 ///
 /// The resolution is what clock_getres(2) states, and the step is the smallest one that was seen.
 pub(crate) fn table(measurements: &[&Measurement]) -> String {

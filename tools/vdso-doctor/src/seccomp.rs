@@ -47,9 +47,9 @@ pub(crate) fn deny_clock_calls() -> Result<(), String> {
     Ok(())
 }
 
-/// Blocks signals in this thread, because their handlers could not read the clock here. Other
-/// threads then handle the signals. The signals of faults are not blocked, because a fault must
-/// still reach its handler.
+/// Blocks signals in this thread, because a signal handler that ran in this thread could not read
+/// the clock. Other threads then handle the signals. The signals of faults are not blocked, because
+/// a fault must still reach its handler.
 fn block_signals() {
     use Signal::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
     let mut signals = SigSet::all();

@@ -11,8 +11,9 @@ use crate::platform::{
 use crate::proof::{Evidence, Measurement};
 use crate::verdict::Facts;
 
-/// The parameters that exclude the CPU's counter, or kvm-clock, which is that counter with a scale
-/// (arch/x86/kernel/tsc.c, kvmclock.c and cpu/hypervisor.c).
+/// The boot parameters that keep the kernel from using the CPU's counter or `kvm-clock` as its
+/// clock source (arch/x86/kernel/tsc.c, kvmclock.c and cpu/hypervisor.c). `kvm-clock` reads the
+/// same counter, and scales it.
 const EXCLUSIONS: [&str; 4] = ["notsc", "tsc=unstable", "no-kvmclock", "nopv"];
 
 /// Keeps the guest's vDSO from reading kvm-clock (arch/x86/kernel/kvmclock.c).

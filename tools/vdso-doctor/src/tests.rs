@@ -313,7 +313,7 @@ fn a_process_that_a_read_of_the_counter_would_end_gets_an_error() {
         return not_run_here("this test denies the counter of x86 only");
     }
     child::forked(|| {
-        // SAFETY: it takes a mode. This child does not read the counter afterwards.
+        // SAFETY: `PR_SET_TSC` takes a mode. This child does not read the counter afterwards.
         if unsafe { libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV) } != 0 {
             return not_run_here("PR_SET_TSC");
         }

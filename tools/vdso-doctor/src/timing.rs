@@ -23,13 +23,13 @@ const ROUNDS: usize = 11;
 /// round cost nothing in comparison.
 const ROUND_NANOS: f64 = 100_000.0;
 
-/// The maximum number of reads in a round. It ends the search for the right number if
-/// `CLOCK_MONOTONIC` does not advance.
+/// The maximum number of reads in a round. This limit ends the search for the number of reads that
+/// fill a round even if `CLOCK_MONOTONIC` does not advance.
 const MOST_READS: u32 = 1 << 20;
 
 /// Returns whether `CLOCK_MONOTONIC` can time a round. It cannot if a sandbox denies it, or if the
 /// clock source is the timer's ticks. A thread that is preempted sees too large a step, so this
-/// tries up to five times.
+/// function tries up to five times.
 pub(crate) fn has_watch() -> bool {
     (0..5).any(|_| first_step().is_some_and(|step| step < ROUND_NANOS / 10.0))
 }

@@ -90,8 +90,9 @@ impl<'a> Facts<'a> {
         let badness = |measurement: &Measurement| match measurement.location {
             Location::UserSpace => 0,
             Location::Unknown => 1,
-            // A call that failed tells nothing about the others, so a call that enters the kernel
-            // is worse.
+            // A call that enters the kernel is worse than a call that failed, because the reason
+            // for a failure, such as a sandbox, does not explain where the other calls are
+            // answered.
             Location::Kernel if measurement.evidence == Evidence::Refused => 2,
             Location::Kernel => 3,
         };
@@ -137,7 +138,8 @@ impl<'a> Facts<'a> {
             return Cause::ClockNotServed;
         }
         // The clock source and the CPU's flags that a guest kernel shows explain nothing: they
-        // describe the kernel on which the guest kernel runs, or have another meaning there.
+        // describe the kernel on which the guest kernel runs, or have another meaning in the guest
+        // kernel than in Linux.
         if supervisor.is_some() {
             return Cause::GuestKernel;
         }

@@ -24,9 +24,9 @@ fn absolute(variable: &str) -> Option<PathBuf> {
     if path.is_absolute() { Some(path) } else { None }
 }
 
-/// Makes sure that the directory `path` exists. If it does not, `build` fills a draft, which is
-/// then renamed to `path`. So an interrupted build leaves no incomplete directory at `path`. Other
-/// processes wait for the build.
+/// Makes sure that the directory `path` exists. If it does not, `build` fills a draft: a directory
+/// beside `path`, which is then renamed to `path`. So an interrupted build leaves no incomplete
+/// directory at `path`. Other processes wait for the build.
 pub fn build_once(path: &Path, build: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if path.is_dir() {
         return Ok(());

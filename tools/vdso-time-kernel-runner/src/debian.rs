@@ -45,8 +45,8 @@ const SUITES: &[&str] = &[
     "unstable",
 ];
 
-/// The prefixes of the settings of this machine's apt that also hold in the private root: how to
-/// reach a mirror, and whether the mirror's lists may be old.
+/// The prefixes of the apt settings that the private root takes over from this machine. These
+/// settings say how to reach a mirror, and whether the mirror's lists may be old.
 const INHERITED: &[&str] = &["Acquire::http", "Acquire::Check-", "Acquire::Retries"];
 
 /// A package: its name, its architecture and its suite, as Debian names them, e.g.
@@ -194,8 +194,8 @@ impl Archive {
         ));
         self.fetch(&words)?.map_err(NotFetched)?;
 
-        // A C library that is only a dependency is left out: the programs start with the machine's
-        // loader, which needs the machine's own C library.
+        // If `libc6` is not requested but is only a dependency, it is left out: the unpacked
+        // programs then start with this machine's loader, which needs this machine's own C library.
         let has_libc = packages.iter().any(|package| package.name == "libc6");
         let archives = self.downloads.join("archives");
         let mut files = cache::entries(&archives)?;

@@ -62,7 +62,7 @@ pub fn name() -> String {
     let program = env::current_exe().unwrap_or_default();
     let name = program.file_name().unwrap_or_default();
     let name = name.to_string_lossy();
-    // The kernel adds this if the file was replaced while the program runs.
+    // The kernel adds ` (deleted)` if the program's file was replaced while the program runs.
     name.trim_end_matches(" (deleted)").to_owned()
 }
 

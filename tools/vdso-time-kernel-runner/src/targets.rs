@@ -77,7 +77,8 @@ pub struct BootOption {
 pub enum Change {
     Kernel(&'static str),
     Qemu(Vec<&'static str>),
-    /// Another board, described by a device tree that the package of the kernel `from` contains.
+    /// A board other than the guest's usual one. `qemu` has QEMU's arguments for the board. Its
+    /// device tree is the file `tree` in the package of the kernel whose version is `from`.
     Board {
         qemu: Vec<&'static str>,
         tree: &'static str,

@@ -192,8 +192,8 @@ fn is_installed(triple: &str) -> Result<bool> {
 
 fn build_tree(draft: &Path, architectures: &[&str]) -> Result<()> {
     let native = native_architecture(&Shell::new()?)?;
-    // The version is part of this library's name. So if the suite has another version, apt does not
-    // find the library, and the command fails.
+    // The name of this package contains the version of its library. So if the suite has another
+    // version, apt does not find the package, and the command fails.
     let library = format!("libstd-rust-web-{MSRV}");
     let mut packages = Vec::new();
     for name in [

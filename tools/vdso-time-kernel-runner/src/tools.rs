@@ -41,8 +41,8 @@ pub(crate) fn gcc(arch: &Arch) -> Result<Gcc> {
     }
     build_tree(&tree, suite, &names, |draft| {
         if suite != SUITE {
-            // gcc starts these programs itself. So each of them, like gcc, needs a script that uses
-            // the tree's loader.
+            // gcc itself starts `collect2` and the linker. So each of them, like gcc, needs a
+            // script that starts it with the loader in the tree.
             let collect = format!("usr/libexec/gcc-cross/{gnu}/14/collect2");
             let linker = format!("usr/bin/{gnu}-ld");
             start_with_loader(draft, &tree, &collect)?;
@@ -66,8 +66,8 @@ fn start_with_loader(draft: &Path, tree: &Path, program: &str) -> Result<()> {
     write_script(draft, tree, program, &renamed, &[])
 }
 
-/// The packages with QEMU for whole machines. QEMU 7.2 of `SUITE` lacks what later
-/// kernels of some architectures need, and the CPU with `FEAT_ECV`.
+/// The packages with QEMU for whole machines. They come from `QEMU_SUITE`, because QEMU 7.2 of
+/// `SUITE` has no CPU with `FEAT_ECV`, and lacks what later kernels of some architectures need.
 const QEMU_PACKAGES: &[&str] = &[
     "qemu-system-arm",
     "qemu-system-misc",
@@ -130,7 +130,8 @@ pub(crate) fn guest(guest: &Guest, version: &str) -> Result<PathBuf> {
         let downloads = draft.join("downloads");
         let tree = draft.join("tree");
         let archive = Archive::open(&downloads, std::slice::from_ref(&kernel))?;
-        // The first package is empty and depends on the one with the kernel.
+        // `guest.package` does not contain the kernel. Its dependencies lead to the package that
+        // does.
         let prefixes = ["linux-image-", "linux-binary-"];
         while let Some(next) = archive.dependency(&kernel, &prefixes)? {
             kernel = next;
@@ -170,8 +171,9 @@ fn keep_guest_files(tree: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Decompresses an EFI kernel that is compressed with zstd, because QEMU 10 cannot
-/// (drivers/firmware/efi/libstub/zboot-header.S). Any other file stays as it is.
+/// Decompresses an EFI kernel that is compressed with zstd, because QEMU 10 cannot decompress it.
+/// Linux's drivers/firmware/efi/libstub/zboot-header.S defines the header of such a kernel. Any
+/// other file stays as it is.
 fn decompress(kernel: &Path) -> Result<()> {
     let bytes = fs::read(kernel)?;
     let is_for_efi = bytes.starts_with(b"MZ\0\0zimg");

@@ -44,7 +44,8 @@ fn named(name: &str) -> Call {
     }
 }
 
-/// Makes a platform with these clock sources, the first in use, and with a CPU of this kind.
+/// Makes a platform with these clock sources, of which the first is in use. `cpu` can contain the
+/// words `steady` (an invariant counter) and `virtual` (a virtual machine).
 fn platform(sources: &str, cpu: &str) -> Platform {
     let available: Vec<String> = sources.split_whitespace().map(String::from).collect();
     Platform {

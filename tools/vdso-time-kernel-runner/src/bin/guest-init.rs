@@ -65,7 +65,7 @@ fn main() {
         link.send(Message::Err(format!("guest-init: {error}\n").into()));
     }
     link.send(Message::End);
-    // If this fails, init exits and the kernel panics, which ends QEMU as well.
+    // If `reboot` fails, init exits. The kernel then panics, which ends QEMU as well.
     let _ = reboot(RebootCommand::PowerOff);
 }
 
@@ -107,8 +107,8 @@ fn do_job(link: &mut Link) -> io::Result<()> {
 /// Creates what programs expect on every Linux system but the initramfs cannot contain.
 fn make_system() -> io::Result<()> {
     for (path, mode) in DIRECTORIES {
-        // If the package under test is below this directory, the initramfs already contains the
-        // directory, with the mode that it has on the host.
+        // The initramfs already contains this directory if the package under test is below it. The
+        // directory then keeps the mode that it has on the host.
         if !Path::new(path).is_dir() {
             fs::create_dir_all(path)?;
             fs::set_permissions(path, Permissions::from_mode(*mode))?;
@@ -208,7 +208,9 @@ struct Link {
 
 impl Link {
     fn new() -> Self {
-        // In raw mode the kernel neither changes nor echoes bytes. A pipe needs no mode.
+        // In raw mode the kernel neither changes nor echoes bytes. If standard input is a pipe and
+        // not a console, `tcgetattr` fails, and no mode is set, because the kernel does not change
+        // the bytes of a pipe.
         if let Ok(mut settings) = tcgetattr(io::stdin()) {
             settings.make_raw();
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &settings);

@@ -186,7 +186,8 @@ impl Files {
             self.entries.insert(path, entry);
         }
         for link in links {
-            // A link that leads nowhere does so in the guest as well.
+            // If the link leads nowhere, there is nothing to add: it leads nowhere in the guest as
+            // well.
             if let Ok(target) = fs::canonicalize(&link) {
                 self.add_beside(&target)?;
             }
@@ -254,7 +255,8 @@ impl Files {
         Ok(())
     }
 
-    /// Returns the entries at and below a path, and whether they are complete.
+    /// Returns the entries at and below a path, and whether the search was complete. The search
+    /// stops if there are more than [`MOST_ENTRIES`] entries or more than `most` bytes.
     fn walk(&self, path: &Path, most: u64) -> Result<(Entries, bool)> {
         let mut found = Entries::new();
         let mut bytes = 0;
