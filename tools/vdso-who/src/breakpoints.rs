@@ -35,14 +35,16 @@ pub(crate) fn addresses(pid: u32) -> Result<Vec<u64>> {
             "the vDSO of the process has no functions that read a clock",
         ));
     }
-    // A 32-bit vDSO has more than four functions that read clocks. Programs seldom read the
-    // resolution of a clock, so the functions that return it come last, and are left out first.
+    // Only four functions can have a breakpoint, but a 32-bit vDSO can have more than four
+    // functions that read clocks. Programs seldom read the resolution of a clock, so the functions
+    // that return the resolution come last, and are left out first.
     functions.sort_by_key(|(name, _)| name.contains("clock_getres"));
     functions.truncate(BREAKPOINTS);
     Ok(functions.into_iter().map(|(_, address)| address).collect())
 }
 
-/// Returns the error for a machine or a process on which reads cannot be counted.
+/// Returns the error for a machine or a process whose reads cannot be counted. `what` is the
+/// reason. The error advises the user to omit --exact.
 fn omit(what: &str) -> Error {
     format!("{what}: omit --exact").into()
 }
@@ -91,8 +93,8 @@ fn hit(mut end: UnixStream) -> ! {
         for _ in 1..ROUNDS {
             read_clock();
         }
-        // The parent reads how often the breakpoints were hit, and then closes its end. The child
-        // must not end before that.
+        // The parent reads how often the breakpoints were hit, and then closes its end of the
+        // socket pair. The child must not end before that.
         if end.write_all(&nanos.to_ne_bytes()).is_ok() {
             let _ = end.read_exact(&mut byte);
         }

@@ -32,8 +32,9 @@ pub(super) fn role(frame: &Frame) -> Role {
     // functions.
     let is_jvm = module == "libjvm.so" && function.starts_with("libjvm.so+");
     let is_vdso = module == VDSO || module == "[vsyscall]";
-    // Removes, for example, the bracket of `<std::time::Instant>::now` and the suffix of
-    // `runtime.nanotime1.abi0`.
+    // The names in wrappers.txt have neither a leading `_` or `<` nor the `.abi` suffix of Go, so
+    // these parts are removed from the function's name, for example the opening bracket of
+    // `<std::time::Instant>::now` and the suffix of `runtime.nanotime1.abi0`.
     let mut name = function.trim_start_matches(['_', '<']);
     if let Some((beginning, _)) = name.split_once(".abi") {
         name = beginning;

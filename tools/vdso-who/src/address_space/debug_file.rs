@@ -121,9 +121,10 @@ impl BuildId {
     }
 }
 
-/// Returns the content of the note of type 3 (`NT_GNU_BUILD_ID`). This function reads only one
-/// section. The search of `object` looks through all note sections, which could take very long in a
-/// malformed file: many sections can name the same long list of notes.
+/// Returns the content of the note of type 3 (`NT_GNU_BUILD_ID`). This function reads only the
+/// section `.note.gnu.build-id`. The crate `object` can find a build id as well, but it searches
+/// all note sections. In a malformed file, that search could take very long, because many sections
+/// can name the same long list of notes.
 ///
 /// The note consists of three words, the name and the id:
 ///

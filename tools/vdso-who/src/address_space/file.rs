@@ -31,9 +31,9 @@ pub(super) fn open(path: &Path, flags: i32) -> io::Result<File> {
 }
 
 /// A file as it was when it was opened, or the bytes of a file in memory. Once the file has been
-/// written to, nothing more is read from it. This matters because cp(1), scp(1) and
-/// `rsync --inplace` overwrite a program in place: the functions of the running program would get
-/// the names of functions in the new file.
+/// written to, nothing more is read from it, because it may no longer contain the code that runs:
+/// cp(1), scp(1) and `rsync --inplace` overwrite a program in place. Without this rule, the
+/// functions of the running program would get the names of functions in the new file.
 ///
 /// Files are not mapped, because a process that truncates one would end this program with SIGBUS.
 #[derive(Clone)]
@@ -62,9 +62,9 @@ impl Version {
         })
     }
 
-    /// Returns whether the content may have changed after this time. The `ctime` decides, because
+    /// Returns whether the content may have changed after this time. The `ctime` shows it, because
     /// any program can set the `mtime` of its files. But removing a file changes its `ctime` as
-    /// well, though not its content, so the `mtime` decides if the file was removed.
+    /// well, though not its content. For a removed file, the `mtime` is therefore used instead.
     pub(super) fn is_changed_after(self, time: SystemTime) -> bool {
         let (seconds, nanos) = if self.links == 0 {
             self.modified

@@ -1,6 +1,7 @@
 //! Go's table of functions, `.gopclntab`, which even a program without a symbol table contains.
 //!
-//! `debug/gosym/pclntab.go` of Go describes it. This is the layout of Go 1.18 and later.
+//! The file `debug/gosym/pclntab.go` in Go's source code describes the table. This module reads the
+//! layout of Go 1.18 and later.
 
 use std::ops::Range;
 

@@ -247,8 +247,8 @@ impl Mapped {
         Some((module, address))
     }
 
-    /// Opens the file of a mapping. If too many files are open, closes them. They are opened again
-    /// when they are needed.
+    /// Opens the file of a mapping. If too many files are open, closes all the others. Each of them
+    /// is opened again when it is needed.
     fn open_file(&self, mapping: &Mapping) -> Rc<OpenFile> {
         if mapping.is_vdso() {
             let open = || OpenFile::new(self.read_vdso(mapping));

@@ -53,7 +53,7 @@ pub(crate) struct AddressSpace {
     pub(crate) is_hidden: bool,
 }
 
-/// The maximum number of addresses of a process whose names are kept.
+/// The maximum number of addresses whose names are kept for one process.
 const MOST_FRAMES: usize = 1 << 14;
 
 /// If an address is in no known mapping, the mappings are read again, but not more often than this.
@@ -135,7 +135,7 @@ impl AddressSpace {
     }
 
     /// Returns the return addresses from the caller of the vDSO function outward, at most 128. If
-    /// the thread is not in the vDSO, the program counter is the first.
+    /// the thread of the sample is not in the vDSO, the first address is its program counter.
     pub(crate) fn chain(&mut self, sample: &Sample) -> Vec<u64> {
         let mut chain = self.unwinder.chain(&self.mapped, sample);
         let mut inside = 0;
@@ -206,7 +206,7 @@ impl AddressSpace {
     /// again, because the vDSO may have been moved.
     pub(crate) fn is_vdso(&mut self, address: u64) -> bool {
         if !self.mapped.is_mapped(address) && self.read.elapsed() > PAUSE {
-            // If the process has ended, this fails, and the known mappings stay.
+            // If the process has ended, `refresh` fails, and the known mappings stay.
             let _ = self.refresh();
             self.read = Instant::now();
         }
@@ -262,9 +262,11 @@ impl AddressSpace {
         self.jit.is_stale
     }
 
-    /// Returns the name of code without a file. If there is a perf map or a JVM, this is
-    /// just-in-time compiled code. Otherwise it might be code that the program has moved from its
-    /// file to other memory, as `node --use-largepages`, BOLT and ClickHouse do.
+    /// Returns the frame for an address in code without a file. If the function has no name, a text
+    /// takes the place of the name. The text is `[anon]` unless there is a perf map or a JVM,
+    /// because only these show that the code is just-in-time compiled. Otherwise the program might
+    /// have moved the code from its file to other memory, as `node --use-largepages`, BOLT and
+    /// ClickHouse do.
     fn compiled(&mut self, address: u64, module: &str) -> Frame {
         let mapped = &self.mapped;
         let open = || perf_map::open(mapped.pid(), mapped.thread());

@@ -38,7 +38,8 @@ pub(super) struct Module {
     /// The functions, sorted by address.
     symbols: Vec<Symbol>,
     eh_frame: (EhFrame<Bytes>, BaseAddresses),
-    /// Where the unwind table of each function is, sorted by address: the result of [`tables`].
+    /// The addresses of each function that has an unwind entry (FDE), and the offset of that entry
+    /// in `.eh_frame`, sorted by address: the result of [`tables`].
     tables: Vec<(Range<u64>, usize)>,
     /// None if there is no debug information. It is parsed when it is first needed.
     debug: OnceCell<Option<Context<Bounded>>>,
@@ -57,8 +58,8 @@ pub(super) struct Symbol {
 /// The maximum number of symbols of a file. Further symbols are ignored.
 const MOST_SYMBOLS: usize = 1 << 22;
 
-/// The maximum number of common information entries (CIEs) that are kept. Many unwind tables share
-/// one.
+/// The maximum number of common information entries (CIEs) that are kept. The unwind entries (FDEs)
+/// of many functions share one CIE.
 const MOST_SHARED: usize = 1 << 16;
 
 /// The maximum depth of debug information. If the debug information of a file is nested deeper, it
@@ -178,8 +179,8 @@ impl Module {
         context(section, Limits::default())
     }
 
-    /// Returns the row of the unwind table for an address. It tells how the registers of the caller
-    /// are found.
+    /// Returns the row of the unwind table for an address. The row tells how the registers of the
+    /// caller are found.
     pub(super) fn unwind_row(&self, address: u64) -> Option<UnwindTableRow<usize>> {
         let next = self
             .tables
@@ -198,7 +199,8 @@ impl Module {
     }
 }
 
-/// Returns the unwind tables, and the addresses at which they and the code begin.
+/// Returns the section `.eh_frame`, which contains the unwind entries, and the addresses of this
+/// section and of .text. An address in an unwind entry can be relative to these two addresses.
 fn eh_frame(file: &Elf<'_>, image: &Image) -> (EhFrame<Bytes>, BaseAddresses) {
     let mut frames = EhFrame::from(section(file, SectionId::EhFrame, image));
     frames.set_address_size(if file.is_64() { 8 } else { 4 });
@@ -211,13 +213,14 @@ fn eh_frame(file: &Elf<'_>, image: &Image) -> (EhFrame<Bytes>, BaseAddresses) {
     (frames, bases.set_eh_frame(start(".eh_frame")))
 }
 
-/// Returns the addresses of the functions with unwind tables, and where their tables are. The
-/// section `.eh_frame_hdr` contains the same, but many static programs do not have it.
+/// Returns the addresses of each function that has an unwind entry (FDE), and the offset of that
+/// entry in `.eh_frame`. The section `.eh_frame_hdr` lists the entries as well, but many static
+/// programs do not have that section.
 fn tables((frames, bases): &(EhFrame<Bytes>, BaseAddresses)) -> Vec<(Range<u64>, usize)> {
     let mut entries = frames.entries(bases);
     let mut tables = Vec::new();
-    // Many tables share one common information entry (CIE). It can be long, so it is parsed only
-    // once.
+    // The entries of many functions share one common information entry (CIE). A CIE can be long, so
+    // it is parsed only once and kept.
     let mut known = HashMap::new();
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else {

@@ -1,11 +1,12 @@
 //! Names of just-in-time compiled code, which its compiler appends to /tmp/perf-PID.map.
 //!
-//! If a compiler writes code into memory that is already mapped, the kernel writes no record, so
-//! only the file shows that there is new code. If the compiler changes a mapping, there is a
-//! record, but a compiler can do that every millisecond. The file can be a hundred megabytes long,
-//! so reading the file for each change would take too long. Instead, the file is checked ten times
-//! a second, and immediately for an address without a name. Only its new lines are read. The names
-//! stay in the file, and only their offsets are kept.
+//! The kernel's records of new mappings do not show when the file has new names. If a compiler
+//! writes code into memory that is already mapped, the kernel writes no record, so only the file
+//! shows that there is new code. If the compiler changes a mapping, the kernel writes a record, but
+//! a compiler can change mappings every millisecond. The file can be a hundred megabytes long, so
+//! reading it after each record would take too long. Instead, the file is checked ten times a
+//! second, and immediately for an address without a name. Only its new lines are read. The names
+//! stay in the file, and only their offsets are kept in memory.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,7 +19,7 @@ use super::file;
 use super::names::{MOST_OF_NAME, start_of};
 use crate::proc;
 
-/// How long a known name of an address is used without checking whether the file has a later one.
+/// For how long the known name of an address is used before the file is checked for a later one.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// How many bytes are read in one call, how many are compared to notice that the file was
@@ -53,8 +54,8 @@ pub(super) fn open(pid: u32, thread: u32) -> Opened {
     let Ok(metadata) = file.metadata() else {
         return Opened::Nothing;
     };
-    // Any user can write to /tmp. Like perf(1), this accepts only the files of the process's user
-    // and of root.
+    // Any user can write to /tmp. Like perf(1), this function therefore accepts a file only if it
+    // belongs to the process's user or to root.
     let owner = metadata.uid();
     let users = proc::status(thread, "Uid").unwrap_or_default();
     let mut users = users.split_whitespace();
