@@ -13,7 +13,7 @@ use crate::proc;
 
 /// The first signal that asked for the end of the measurement. A second signal ends this program.
 pub(crate) struct Interrupt {
-    /// The number of that signal, or 0 before it has arrived.
+    /// The number of the first signal, or 0 before a signal has arrived.
     first: Arc<AtomicUsize>,
     /// The signals that this program ignored when it was started. A command ignores them as well.
     pub(crate) ignored: Vec<Signal>,
@@ -31,9 +31,9 @@ impl Interrupt {
         let first = Arc::new(AtomicUsize::new(0));
         let is_second = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
-            // A signal runs its actions in the order in which they were registered. The action that
-            // ends the program if the flag is set comes before the action that sets the flag. So
-            // the first signal only sets the flag, and the second one ends the program.
+            // A signal runs its actions in the order in which they were registered. The first
+            // action ends the program if `is_second` is set, and the second action sets
+            // `is_second`. So the first signal does not end the program, but the second one does.
             flag::register_conditional_default(signal, is_second.clone())?;
             flag::register(signal, is_second.clone())?;
             flag::register_usize(signal, first.clone(), signal as usize)?;

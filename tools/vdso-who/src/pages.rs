@@ -1,7 +1,8 @@
 //! The files of the directory `pages`, which `vdso-who --generate` prints.
 //!
-//! At first, the program generated them itself with clap_complete and clap_mangen. But these
-//! packages took a sixth of the time of a first build. Now only the tests need them.
+//! At first, the program generated these files itself with clap_complete and clap_mangen. But
+//! compiling the two packages took a sixth of the time of a first build. Now the files are kept
+//! with the sources, and only the tests, which check or rewrite the files, need the packages.
 
 /// Returns the manual page, in roff, or the completions for a shell.
 pub(crate) fn text(name: &str) -> &'static str {

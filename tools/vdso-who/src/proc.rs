@@ -28,8 +28,8 @@ pub(crate) fn link(path: &str) -> String {
 /// Checks that /proc shows the processes of this program's PID namespace.
 ///
 /// # Errors
-/// If /proc shows the processes of another PID namespace. There, the ids that perf_event_open(2)
-/// and fork(2) use here belong to other processes.
+/// If /proc shows the processes of another PID namespace. In such a /proc, an id that
+/// perf_event_open(2) or fork(2) uses in this program stands for a different process.
 pub(crate) fn check_namespace() -> Result<()> {
     let Ok(own) = fs::read_link("/proc/self") else {
         return Ok(());

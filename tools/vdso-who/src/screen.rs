@@ -29,8 +29,8 @@ pub(crate) struct Screen<'a> {
     arguments: &'a Arguments,
     interrupt: &'a Interrupt,
     has_terminal: bool,
-    /// None without --interval, and with a command, because the command may read from the terminal
-    /// itself.
+    /// The keys of the terminal, which are read only with --interval. They are not read if there is
+    /// a command, because the command may read from the terminal itself.
     keys: Option<Keys>,
     /// The second of the measurement that was shown last.
     shown: AtomicU64,

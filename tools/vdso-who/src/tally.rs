@@ -111,14 +111,14 @@ struct Processes {
 /// What is known about a process.
 #[derive(Default)]
 struct Process {
-    /// None before its first sample, unless a record showed that it was forked or executed a
-    /// program.
+    /// None before the first sample of the process, unless a record showed earlier that the process
+    /// was forked or executed a program.
     space: Option<AddressSpace>,
     name: Option<String>,
     /// The names of threads, with --group-by thread.
     threads: HashMap<u32, String>,
     has_ended: bool,
-    /// Unset before its first sample.
+    /// Unset before the first sample of the process.
     unit: OnceCell<Option<String>>,
 }
 
@@ -129,8 +129,8 @@ const MOST_GROUPS: usize = 1 << 12;
 const MOST_CALLERS: usize = 1 << 14;
 const MOST_CHAINS: usize = 1 << 15;
 
-/// Counts the records that another thread sends, and subtracts each from the number of waiting
-/// records. This can be slow, because it looks up names.
+/// Counts the records that another thread sends, and reduces the number of waiting records by one
+/// for each. A record can take long to count, because the names of its callers are looked up.
 pub(crate) fn count<'a>(
     arguments: &Arguments,
     pid: Option<u32>,
@@ -304,7 +304,8 @@ impl Tally<'_> {
         }
     }
 
-    /// Counts a sample of a process that has no process id here, so nothing can be read about it.
+    /// Counts a sample whose process id is `OTHER_NAMESPACE` or `ENDED`. Such an id does not
+    /// identify a process, so nothing can be read about the process.
     fn sample_without_number(&mut self, sample: &Sample) {
         let name = if sample.pid == OTHER_NAMESPACE {
             "processes of other PID namespaces"
@@ -349,7 +350,8 @@ impl Processes {
         self.known.entry(pid).or_default()
     }
 
-    /// Adds a process with the code and the name of its parent.
+    /// Adds a forked process, which begins with its parent's name and with a copy of its parent's
+    /// address space. If nothing is known about the parent, adds nothing.
     fn fork(&mut self, pid: u32, parent: u32) {
         let mut child = None;
         if let Some(parent) = self.known.get(&parent) {

@@ -19,13 +19,15 @@ use crate::error::{Error, Result, ended, not_started};
 use crate::guard::{Guard, wait_for};
 use crate::proc;
 
-/// The process that is watched. Dropping this kills a command that has not started to run.
+/// The process that is watched. Dropping a `Target` kills a command that has not started to run.
 pub(crate) struct Target {
     pub(crate) pid: u32,
     /// The name of the program, if the process is a command that this program started.
     program: Option<String>,
-    /// The command's process waits for a byte from here before it executes its program. None once
-    /// the program runs.
+    /// The parent's end of a pair of sockets. On the other end, the command's process waits for a
+    /// byte before it executes its program. While there is a gate, dropping the target kills the
+    /// command, so the gate is removed once the program runs. None for a process that this program
+    /// did not start.
     pub(crate) gate: Option<UnixStream>,
     pub(crate) guard: Option<Guard>,
 }
@@ -48,9 +50,9 @@ impl Target {
         })
     }
 
-    /// Forks a process for a command. It waits for [`Self::go`] before it executes its program. The
-    /// program ignores the signals that `vdso-who` ignored when it was started, for example after
-    /// `vdso-who COMMAND &` in a script.
+    /// Forks a process for a command. The new process waits for [`Self::go`] before it executes the
+    /// program of the command. The program ignores the signals that `vdso-who` ignored when
+    /// `vdso-who` was started, for example after `vdso-who COMMAND &` in a script.
     #[allow(unsafe_code, reason = "a child waits before it executes its program")]
     pub(crate) fn start(words: &[OsString], ignored: &[Signal]) -> Result<Self> {
         let program = words.first().map(|word| word.to_string_lossy().into());
@@ -62,11 +64,12 @@ impl Target {
         arguments.push(ptr::null());
         let (gate, end) = UnixStream::pair()?;
         // SAFETY: until it executes the program, the child makes system calls only. It allocates
-        // nothing and takes no lock, because another thread may have held that lock during the
-        // fork.
+        // nothing and takes no lock, because a lock that another thread held during the fork would
+        // stay locked in the child.
         match unsafe { fork() }.map_err(not_started)? {
             ForkResult::Child => {
-                // If the child kept this end open, it would not notice that its parent has ended.
+                // `gate` is the parent's end. If the child kept it open as well, the child's read
+                // from `end` would not return when the parent ends.
                 drop(gate);
                 execute_later(end, &arguments, ignored)
             }
@@ -102,11 +105,13 @@ impl Target {
         let mut answer = Vec::new();
         gate.read_to_end(&mut answer)?;
         let number = answer.first_chunk().copied();
-        // While there is a gate, dropping the target kills the command and waits for it. The gate
-        // is removed in two cases: an unguarded command that succeeded runs now, and a guarded one
-        // that failed is waited for by its guard. The gate stays in the other two cases: a guarded
-        // command that succeeded has not begun to run yet, and an unguarded one that failed must
-        // still be waited for.
+        // While there is a gate, dropping the target kills the command and waits for it. So the
+        // gate is removed if the drop must no longer do that:
+        //
+        // - An unguarded command that executed its program runs now: removed.
+        // - A guarded command that executed its program has not begun to run yet: kept.
+        // - An unguarded command that failed must still be waited for: kept.
+        // - A guarded command that failed is waited for by its guard: removed.
         if is_guarded == number.is_some() {
             self.gate = None;
         }
@@ -175,7 +180,7 @@ impl Target {
     pub(crate) fn wait(&mut self, terminates: impl Fn() -> bool) -> Result<u8> {
         while self.is_running() {
             if terminates() {
-                // This can fail, because the command may run as another user by now.
+                // Sending the signal can fail, because the command may run as another user by now.
                 let _ = kill(self.id(), Signal::SIGTERM);
                 break;
             }

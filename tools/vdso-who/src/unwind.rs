@@ -1,9 +1,11 @@
 //! The unwinder, which finds the caller of a frame.
 //!
-//! A chain begins with the program counter. Each address has a rule for finding the registers of
-//! the caller. A rule comes from the unwind table of the file, or else it follows the frame pointer
-//! or searches the stack for a return address. If the copy of the stack ends before the chain does,
-//! the call chain that the kernel recorded may contain the other callers.
+//! A chain begins with the program counter. For each address there is a rule for finding the
+//! registers of the caller. The rule comes from the unwind table of the file that is mapped there.
+//! If there is no table entry for the address, the rule is to follow the frame pointer if the
+//! function has probably set it up, and otherwise to search the stack for a return address. If the
+//! copy of the stack ends before the chain does, the call chain that the kernel recorded may
+//! contain the other callers.
 
 mod aarch64;
 
@@ -162,10 +164,11 @@ impl<C: Code> Walk<'_, C> {
             },
             Rule::Search(starts) => self.by_search(at, &starts)?,
         };
-        // The caller's frame is above the frame of the function that it called, so its stack
-        // pointer must be larger. It can be equal only if that function's frame is empty. On x86 a
-        // frame contains at least a return address, but elsewhere the frame of a leaf can be empty.
-        // Only the first function of a chain can be a leaf.
+        // The caller's frame is above the frame of the function that it called, so the caller's
+        // stack pointer must be larger than the stack pointer of that function. The two can be
+        // equal only if the function's frame is empty. On x86 a frame contains at least a return
+        // address, but on arm64 the frame of a leaf can be empty. Only the first function of a
+        // chain can be a leaf.
         let is_outer = next.sp > at.sp || (next.sp == at.sp && is_first);
         if next.pc != 0 && !is_outer {
             return None;
@@ -293,8 +296,8 @@ impl<C: Code> Walk<'_, C> {
             let Some(pc) = self.read(sp) else { break };
             let mut fp = at.fp;
             // The frame pointer points to the word in which the caller's frame pointer is saved,
-            // and the next word is the return address. So at that return address, the caller's
-            // frame pointer is the word below.
+            // and the next word is the return address. So if this word is that return address, the
+            // word below it is the caller's frame pointer.
             if sp == at.fp.wrapping_add(self.abi.word) {
                 fp = below;
             }

@@ -1,7 +1,7 @@
 //! The clocks, as a report names them.
 
 /// The names of the clocks. The index of each `CLOCK_` name is the kernel's id of that clock. The
-/// clocks after them have no fixed id.
+/// entries after the `CLOCK_` names have no fixed id in the kernel.
 const NAMES: [&str; Clock::COUNT] = [
     "CLOCK_REALTIME",
     "CLOCK_MONOTONIC",
@@ -21,7 +21,8 @@ const NAMES: [&str; Clock::COUNT] = [
     "a device's clock",
 ];
 
-/// A clock that is read through a system call, or whose reads are counted.
+/// A clock, as an index into `NAMES`. A sample shows which clock is read only if the read is a
+/// system call or is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock(usize);
 
@@ -35,8 +36,9 @@ impl Clock {
     /// Returns the clock that clock_gettime(2) reads for this id, or `None` if there is no such
     /// clock.
     pub(super) fn of_id(id: i32) -> Option<Self> {
-        /// The bits of a negative id that tell its kind (`CPUCLOCK_CLOCK_MASK`). All of them are
-        /// set for a device (`CLOCKFD`).
+        /// A negative id stands for a CPU-time clock of a process or thread, or for the clock of a
+        /// device that is open as a file. These bits of the id (`CPUCLOCK_CLOCK_MASK`) distinguish
+        /// the two: both bits are set only for a device (`CLOCKFD`).
         const KIND: i32 = 3;
         match usize::try_from(id) {
             Ok(id) if id < Self::GETTIMEOFDAY.0 => Some(Self(id)),

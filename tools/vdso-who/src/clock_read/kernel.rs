@@ -49,8 +49,9 @@ const PREFIXES: [&str; 13] = [
     "sys_",
 ];
 
-/// Prefixes of the names of the functions through which the kernel is entered other than by a
-/// system call.
+/// Prefixes of the names of the kernel's entry functions for exceptions and interrupts, and of the
+/// function in which a new thread begins (`ret_from_fork`). A thread in one of these functions did
+/// not enter the kernel through a system call.
 const EXCEPTIONS: [&str; 8] = [
     "asm_exc_",
     "asm_sysvec_",
@@ -182,8 +183,8 @@ fn system_call(name: &str) -> Call {
 mod tests {
     use super::*;
 
-    /// Lines of /proc/kallsyms: from Linux 6.1 on x86-64, from Linux 4.14, and from Linux 6.12 on
-    /// arm64.
+    /// Lines from the /proc/kallsyms of three kernels: Linux 6.1 on x86-64, Linux 4.14, and Linux
+    /// 6.12 on arm64.
     const KALLSYMS: &str = "\
 0000000000000000 A fixed_percpu_data
 ffffffff81000080 T entry_SYSCALL_64

@@ -3,9 +3,10 @@
 //!
 //! A thread in a short system call spends a third of the time at the entry to the kernel and at the
 //! exit from it. In a sample from there, the call chain contains no function that identifies the
-//! system call. But the same call site usually makes the same system call again. So if one sample
-//! identifies the system call of a call site, later samples from that site are taken to be in the
-//! same one.
+//! system call. But the same call site usually makes the same system call again. So once one sample
+//! has identified the system call of a call site, a later sample from that site counts as a sample
+//! in the same system call. A call site that has made system calls of both kinds, those that read a
+//! clock and others, identifies nothing.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -32,7 +33,9 @@ impl Seen {
         }
     }
 
-    /// Returns the call, if all calls from the site were of one kind.
+    /// Returns a call that reads a clock if every known call from the site read one, and
+    /// [`Call::Other`] if none did. Returns `None` if there were both, because the next call from
+    /// the site could be either, or if no call from the site is known.
     fn call(self) -> Option<Call> {
         match (self.clock, self.other) {
             (Some(function), false) => Some(Call::Clock(function)),
@@ -54,9 +57,9 @@ const MOST: usize = 1 << 13;
 pub(super) struct Sites {
     /// The calls by process and program counter.
     code: HashMap<(u32, u64), Seen>,
-    /// The calls by process and call chain, only for code that has read a clock. A chain is found
-    /// by unwinding, which reads the files of the program. That is avoided for programs that read
-    /// no clock.
+    /// The calls by process and call chain. Only the chains of code that has read a clock are kept,
+    /// because a chain is found by unwinding, which reads the files of the program. So the files of
+    /// a program that reads no clock are not read.
     chains: HashMap<u64, Seen>,
 }
 

@@ -17,9 +17,10 @@ use crate::tally::{self, Findings, Message};
 /// buffers. The record of a sample takes 8 KiB, because it contains a copy of the stack.
 const MOST_WAITING: usize = 1 << 10;
 
-/// A thread that counts the records and looks up their names, which can take long. The thread that
-/// takes the records out of the kernel's buffers does not wait for this one. So the buffers are
-/// emptied in time, and the end of the process is noticed.
+/// A thread that counts the records. It also looks up the names of callers, which can take long.
+/// The thread that takes the records out of the kernel's buffers does not wait for the counting
+/// thread. So even during a slow lookup, the buffers are emptied, until `MOST_WAITING` records
+/// wait, and the end of the process is noticed.
 pub(super) struct Counter<'a, 'scope> {
     queue: Sender<Message<'a>>,
     pub(super) progress: Arc<Progress>,
@@ -45,13 +46,13 @@ impl<'a: 'scope, 'scope> Counter<'a, 'scope> {
 
     pub(super) fn send(&self, event: Event) {
         self.progress.waiting.fetch_add(1, Relaxed);
-        // Sending fails only if the other thread has panicked.
+        // Sending fails only if the counting thread has panicked.
         let _ = self.queue.send(Message::Event(event));
     }
 
-    /// Makes the other thread call a function with the findings since the last such call.
+    /// Asks the counting thread to call `to` with what it has found since the last such request.
     pub(super) fn take(&self, to: impl FnOnce(Findings) + Send + 'a) {
-        // Sending fails only if the other thread has panicked.
+        // Sending fails only if the counting thread has panicked.
         let _ = self.queue.send(Message::Take(Box::new(to)));
     }
 
@@ -60,7 +61,7 @@ impl<'a: 'scope, 'scope> Counter<'a, 'scope> {
         self.progress.waiting.load(Relaxed) > MOST_WAITING
     }
 
-    /// Waits until the other thread is not behind any more.
+    /// Waits until the counting thread is not behind any more.
     pub(super) fn catch_up(&self) {
         while self.is_behind() && !self.thread.is_finished() {
             sleep(TICK);
@@ -70,7 +71,7 @@ impl<'a: 'scope, 'scope> Counter<'a, 'scope> {
     /// Waits until all records are counted. This can take long, because the lookup of a name can
     /// download a debug file.
     pub(super) fn finish(self, observer: &dyn Observer, seconds: f64) -> Result<Findings> {
-        // Once there is no sender, the other thread ends.
+        // Once there is no sender, the counting thread ends.
         drop(self.queue);
         while !self.thread.is_finished() {
             observer.is_over(&self.progress, seconds);

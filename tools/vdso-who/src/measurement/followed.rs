@@ -9,12 +9,12 @@ use crate::proc;
 pub(super) struct Followed {
     /// The process that was asked for. None if a cgroup or the host is watched.
     first: Option<u32>,
-    /// Whether its descendants are watched as well.
+    /// Whether the descendants of the process `first` are watched as well.
     with_children: bool,
     /// Whether this program starts the process that was asked for. If so, that process has no
     /// descendants yet.
     is_command: bool,
-    /// That process and its descendants.
+    /// The process `first` and its watched descendants.
     pids: HashSet<u32>,
     /// Processes that are not watched. Their samples are not copied.
     pub(super) others: HashSet<u32>,

@@ -28,8 +28,8 @@ use watch::Watch;
 /// address space contains more than private memory.
 const MOST_MEMORY: u64 = 8 << 30;
 
-/// The number of files that must remain available besides the events: /proc, debug files, and the
-/// files of [`Files`](crate::address_space::Files).
+/// The number of files that this program must still be able to open after it has opened the events:
+/// files of /proc, debug files, and the files of [`Files`](crate::address_space::Files).
 const SPARE_FILES: usize = 24;
 
 /// A measurement. A command does not run before [`Self::run`].
@@ -120,8 +120,9 @@ fn set_limits() {
 /// Checks that enough files can still be opened after the events.
 ///
 /// # Errors
-/// If the limit on open files does not leave room for `SPARE_FILES` more files. The mappings and
-/// the CPU times of processes could then not be read, and callers would have no names.
+/// If the limit on open files does not leave room for `SPARE_FILES` more files. Without that room,
+/// this program could not read the mappings and the CPU times of processes, and would find no names
+/// of callers.
 fn check_open_files() -> Result<()> {
     let mut files = Vec::new();
     for _ in 0..SPARE_FILES {

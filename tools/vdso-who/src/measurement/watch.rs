@@ -161,7 +161,8 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         if !self.arguments.exact {
             self.open()?;
         }
-        // Adds the processes that were started meanwhile. From now on, the kernel reports new ones.
+        // Adds the processes that were started while the events were being opened. From now on, the
+        // kernel reports each new process.
         self.followed.add_family();
         // A command has not executed its program yet, so the kernel will report its mappings.
         if !self.arguments.has_command() {
@@ -208,8 +209,8 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
     /// Looks for CPUs that came online, if it is time to.
     fn follow_cpus(&mut self, clock: &mut Clock, now: Instant) {
         // While the counting thread is behind, records are left in the buffers. If a CPU went
-        // offline, the check would close its event, and the records in its buffer would be lost. So
-        // the check is put off.
+        // offline meanwhile, `Events::follow_cpus` would close its event, and the records in its
+        // buffer would be lost. So the call is put off until the counting thread has caught up.
         if now < clock.looked_at_cpus + LOOK || self.counter.is_behind() {
             return;
         }

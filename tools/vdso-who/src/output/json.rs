@@ -17,8 +17,9 @@ pub(crate) fn line(report: &Report) -> serde_json::Result<String> {
 /// Escapes the control characters of JSON that a terminal would obey.
 ///
 /// serde_json escapes only the characters below U+0020, but a terminal also obeys other control
-/// characters, for example U+009B. serde_json leaves these only in strings, where an escape
-/// sequence has the same meaning as the character itself.
+/// characters, for example U+009B. In the text from serde_json, such a character can occur only
+/// inside a string, where an escape sequence has the same meaning as the character itself. So it
+/// can be escaped without parsing the text.
 fn without_control_characters(json: &str) -> String {
     let escaped = |letter: char| match letter {
         '\u{7f}'..='\u{9f}' => format!("\\u{:04x}", u32::from(letter)),

@@ -27,7 +27,8 @@ enum Format {
     Folded,
     /// A flame graph.
     Svg,
-    /// Nothing, because the table of the last interval stays on the terminal.
+    /// No text. With --interval on a terminal, the table of the last interval has been printed
+    /// already and stays there.
     Nothing,
 }
 

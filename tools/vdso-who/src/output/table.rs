@@ -171,9 +171,9 @@ fn name(process: &Process) -> String {
     }
 }
 
-/// Returns the lines of a caller: the function with its location, in one line if that fits, then
-/// its callers. The last line is the clock, if nearly all records whose clock is known are of one
-/// clock.
+/// Returns the lines of a table row. The function comes first, with its location in the same line
+/// if that fits, otherwise in the next line. Then come the callers of the function. If nearly all
+/// records whose clock is known are of one clock, the last line is that clock.
 fn caller_lines(row: &Row, width: usize) -> Vec<String> {
     let frame = &row.frame;
     let location = match (&frame.file, frame.line) {

@@ -341,7 +341,8 @@ impl Ring {
 
 fn build(builder: &mut Builder<'_>) -> io::Result<Counter> {
     match builder.build() {
-        // Linux before 5.13 has no `inherit_thread`. The events then follow new processes as well.
+        // Linux before 5.13 rejects `inherit_thread`, so the event is opened without it. The event
+        // then follows new processes as well, not only new threads.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
             builder.inherit_thread(false).build()
         }

@@ -58,8 +58,8 @@ pub(crate) struct Sample {
     /// A copy of the user stack, from the stack pointer on.
     pub(crate) stack: Vec<u8>,
     /// The return addresses that the kernel found by following frame pointers. Go calls the vDSO on
-    /// another stack, so the copy of the stack does not contain Go's callers. They are taken from
-    /// here.
+    /// another stack, so the copy of the stack does not contain Go's callers, and the unwinder
+    /// takes them from this field.
     pub(crate) callchain: Vec<u64>,
     /// The program counter and the return addresses in the kernel, if the thread is in the kernel
     /// and this program has the privileges to see them.

@@ -107,8 +107,9 @@ struct Percent {
 struct Merged {
     samples: u64,
     records: u64,
-    /// How many samples the error includes for reasons other than chance, for example samples in
-    /// unidentified system calls. None if the share of one of the processes is not known.
+    /// The part of the error that does not come from chance, as a number of samples. For example,
+    /// each sample in an unidentified system call might be in a read. None if the share of one of
+    /// the processes is not known.
     unknown: Option<f64>,
     callers: BTreeMap<Caller, u64>,
 }
@@ -121,7 +122,7 @@ impl Shares {
     /// Reads an earlier report of `--json`.
     ///
     /// # Errors
-    /// If the file does not contain a report whose shares can be compared.
+    /// If the file cannot be read, or if it does not contain a report whose shares can be compared.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|error| not_read(path, &error))?;
         let shares: Self = serde_json::from_reader(BufReader::new(file)).map_err(|error| {

@@ -10,8 +10,9 @@
 //! add  x29, sp, #32          48   now x29 is 16 bytes below it
 //! ```
 //!
-//! The distance is needed even where the frame pointer gives the return address, because the unwind
-//! table of the caller can count from the stack pointer. The table of glibc's `clock_gettime` does.
+//! The distance is needed even where the frame pointer gives the return address. The distance gives
+//! the caller's stack pointer, and the unwind table of the caller can describe the caller's frame
+//! as an offset from that stack pointer. The table of glibc's `clock_gettime` does.
 
 use super::Table;
 
@@ -74,8 +75,9 @@ pub(super) fn frame(prologue: &[u8]) -> Option<Table> {
 
 /// Returns the rule of a function whose frame record is `record` bytes below the CFA.
 fn table(from_fp: bool, record: i64) -> Table {
-    // Go allocates large frames with other instructions, so the size that was computed can be too
-    // small.
+    // Go allocates large frames with instructions that `frame` does not recognise, so `record` as
+    // computed by `frame` can be too small. The true distance is at least the size of the frame
+    // record.
     let record = record.max(RECORD);
     Table {
         from_fp,
