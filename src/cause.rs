@@ -74,7 +74,7 @@ causes! {
     /// The process has no vDSO that it can call. It has none, or one that is malformed, unreadable
     /// or for another architecture.
     NoVdso = "no-vdso",
-        "this process has no vDSO",
+        "this process has no vDSO that it can call",
         "Check the kernel's parameters, how it was built, and which program started this process.";
     /// The kernel found no timer that user space can read (arm).
     BlankedNames = "blanked-names",
@@ -84,7 +84,7 @@ causes! {
          every CPU.";
     /// The vDSO has no function for the call, or has one that must not be called.
     NoFunction = "no-function",
-        "this kernel's vDSO does not have the function",
+        "this kernel's vDSO has no usable function for this call",
         "A newer kernel may have it.";
     /// The kernel has no such clock, or a sandbox denies it.
     Refused = "refused",
@@ -101,7 +101,7 @@ causes! {
          /sys/devices/system/clocksource/clocksource0, and docs/CLOCK_SOURCES.md.";
     /// The kernel has marked the CPU's counter unreliable, or arm's timer has an erratum.
     CounterDistrusted = "counter-distrusted",
-        "the kernel has marked the CPU's counter unreliable",
+        "the kernel does not trust the CPU's counter",
         "`sudo dmesg | grep -i -e tsc -e arch_timer -e clocksource` shows why.";
     /// The kernel started a moment ago, and may still be measuring the CPU's counter. Only
     /// vdso-doctor reports this cause.
@@ -120,7 +120,7 @@ causes! {
     /// Some reads of a clock entered the kernel, and some did not. Only vdso-doctor reports this
     /// cause.
     Sometimes = "sometimes",
-        "the clock source changed, or not every CPU can read it",
+        "either the clock source changed, or not every CPU can read it",
         "Check again.";
 }
 

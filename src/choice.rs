@@ -54,9 +54,9 @@ pub(crate) fn decide(abi: &'static Abi, image: &Image<'_>, base: usize) -> [Outc
 fn choose(entry: &'static Entry, version: &str, image: &Image<'_>, base: usize) -> Outcome {
     let mut reason = FallbackReason::NoSymbol;
     for candidate in entry.candidates {
-        // One blank name in the image excludes every candidate that reads the timer, because a
-        // function whose own name is not blank may need the missing timer as well (see
-        // `FallbackReason::BlankedNames`).
+        // A blank name in the image means that the kernel found no usable timer. It excludes every
+        // candidate that reads the timer, because some kernels did not blank the names of all of
+        // these functions (see `FallbackReason::BlankedNames`).
         if candidate.unless == Some(Quirk::BlankedNames) && image.has_blanked_names() {
             reason = FallbackReason::BlankedNames;
             continue;

@@ -1,7 +1,7 @@
 // The architectures whose vDSO this crate calls. `build.rs` includes this file.
 
 /// The `target_arch`, the `target_pointer_width` and one target of every architecture, in the order
-/// of `ALL`.
+/// of `ALL`, the list of the tables in mod.rs.
 pub const TARGETS: &[[&str; 3]] = &[
     ["x86", "32", "i686-unknown-linux-gnu"],
     ["x86_64", "64", "x86_64-unknown-linux-gnu"],

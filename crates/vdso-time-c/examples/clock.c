@@ -74,7 +74,7 @@ int main(void)
     check("cost of no clock", VDSO_TIME_COST_UNKNOWN, vdso_time_read_cost(99), VDSO_TIME_COST_UNKNOWN);
     check("cost of CPU time", VDSO_TIME_COST_SYSTEM_CALL, vdso_time_read_cost(CLOCK_PROCESS_CPUTIME_ID),
           VDSO_TIME_COST_SYSTEM_CALL);
-    char why[256] = "", cut[8] = "";
+    char why[256], cut[8];
     check("no clock is explained", VDSO_TIME_CAUSE_REFUSED, vdso_time_explain(99, why, sizeof why),
           VDSO_TIME_CAUSE_REFUSED);
     check("a sentence ends", '.', why[strlen(why) - 1], '.');

@@ -71,6 +71,15 @@ VDSO_TIME_MSAN size_t vdso_time_msan_routes(char *text, size_t size)
 }
 #define vdso_time_routes vdso_time_msan_routes
 
+VDSO_TIME_MSAN enum vdso_time_cause vdso_time_msan_explain(int32_t clock, char *text, size_t size)
+{
+  enum vdso_time_cause cause = vdso_time_explain(clock, text, size);
+  if (text && size)
+    __msan_unpoison_string(text);
+  return cause;
+}
+#define vdso_time_explain vdso_time_msan_explain
+
 #endif
 
 #if defined(VDSO_TIME_COUNTER_H) && !defined(VDSO_TIME_COUNTER_MSAN_H)
@@ -90,6 +99,6 @@ VDSO_TIME_MSAN int vdso_time_msan_counter_get_state(struct vdso_time_counter_sta
   VDSO_TIME_STORED(!error, state);
   return error;
 }
-#define vdso_time_counter_get_state(state) vdso_time_msan_counter_get_state(state)
+#define vdso_time_counter_get_state vdso_time_msan_counter_get_state
 
 #endif

@@ -20,7 +20,7 @@ fn main() {
     }));
     println!("a hash took {:?}", start.elapsed());
 
-    // A stamp is the counter's value. It becomes a time when it is printed.
+    // A stamp is the counter's value. It becomes a time just before it is printed.
     let stamp = Ticks::read();
     if let Some(time) = stamp.monotonic() {
         println!("a stamp {:?} after the start", time - start);

@@ -36,7 +36,7 @@ pub const fn function_length(call: &str) -> usize {
     length
 }
 
-/// Returns whether a byte before the arguments is part of the text.
+/// Returns whether the byte at `at` is part of the text. It must be before the call's arguments.
 const fn is_part(call: &[u8], at: usize) -> bool {
     if !call[at].is_ascii_whitespace() {
         return true;

@@ -621,11 +621,10 @@ mod tests {
         }
     }
 
-    /// Takes samples of three threads, one of which has no name of its own. No real process has
-    /// this id.
+    /// Takes samples of three threads, one of which has no name of its own.
     #[test]
     fn each_thread_has_a_row_with_its_name_if_that_is_wanted() {
-        let pid = (1 << 22) + 1;
+        let pid = (1 << 22) + 1; // larger than the id of any real process
         for (line, expected) in [
             (
                 "--all --group-by=thread",

@@ -90,9 +90,9 @@ impl Target {
     /// command's end of the gate. If it fails, the command sends the number of the error through
     /// the gate.
     ///
-    /// The command is guarded (see [`Guard`]) only if its reads are counted, because a traced
-    /// program gets no privileges from its setuid bit. A guarded command stops before the program's
-    /// first instruction: see [`Self::executed`].
+    /// A guard traces the command (see [`Guard`]), and a traced program gets no privileges from its
+    /// setuid bit. So the command is guarded only with `--exact`. A guarded command stops before the
+    /// program's first instruction: see [`Self::executed`].
     pub(crate) fn go(&mut self, is_guarded: bool) -> Result<()> {
         let id = self.id();
         let Some(gate) = &mut self.gate else {

@@ -79,9 +79,9 @@ const MAX_LEAD: u64 = 4 * segment::LONGEST;
 /// segment.
 const SOON: u64 = 1_000_000;
 
-/// The shortest time that a read of the wall clock assumes for a turn (see [`wall`]), in
-/// nanoseconds. If the difference between the kernel's two clocks differs from the offset by more
-/// than about a turn, the read measures the offset exactly.
+/// The shortest time, in nanoseconds, that a read of the wall clock assumes for a turn. A turn is
+/// one read of each of the kernel's two clocks (see [`wall`]). If these two reads give an offset
+/// that is more than about a turn from the known one, the offset is measured again.
 const SHORTEST_TURN: u64 = 500;
 
 /// The longest time for which [`CounterClock::prepare_for_sandbox`] reads, in nanoseconds. A

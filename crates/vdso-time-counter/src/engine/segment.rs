@@ -108,7 +108,7 @@ impl Segment {
         left.wrapping_sub(1) < self.span >> LAST_SHIFT
     }
 
-    /// Returns the number of ticks, from the first, in which the next segment is not yet due.
+    /// Returns for how many ticks after its start the segment is fresh. Then the next one is due.
     pub(crate) fn fresh_span(&self) -> u64 {
         self.span - (self.span >> DUE_SHIFT)
     }

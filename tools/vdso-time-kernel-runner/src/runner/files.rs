@@ -113,7 +113,7 @@ impl Entry {
 pub(super) type Entries = BTreeMap<PathBuf, Entry>;
 
 /// Returns the size of the pages that hold this many bytes. A directory, a link and an empty file
-/// count as one page, for the memory in which the kernel describes them.
+/// count as one page, because the kernel needs memory to describe them.
 pub(super) fn pages(bytes: u64, page: u64) -> u64 {
     bytes.max(1).next_multiple_of(page)
 }

@@ -21,7 +21,7 @@ const FP: u32 = 29;
 const LR: u32 = 30;
 const SP: u32 = 31;
 
-/// The frame record: the caller's frame pointer, and above it the return address.
+/// The size of a frame record: the caller's frame pointer, and above it the return address.
 const RECORD: i64 = 16;
 
 /// Returns how the caller is found once these first instructions of a function have run. Returns
@@ -75,9 +75,9 @@ pub(super) fn frame(prologue: &[u8]) -> Option<Table> {
 
 /// Returns the rule of a function whose frame record is `record` bytes below the CFA.
 fn table(from_fp: bool, record: i64) -> Table {
-    // Go allocates large frames with instructions that `frame` does not recognise, so `record` as
-    // computed by `frame` can be too small. The true distance is at least the size of the frame
-    // record.
+    // Go allocates large frames with instructions that `frame` does not recognise, so the `record`
+    // that it computes can be too small. The frame record lies between its address and the CFA, so
+    // `record` is at least `RECORD`.
     let record = record.max(RECORD);
     Table {
         from_fp,
