@@ -106,8 +106,8 @@ errors! {
 impl Errno {
     /// Creates the error with this number, or returns `None` if it is not in `1..=4095`.
     ///
-    /// The kernel never returns an error number outside of this range, and 0 means success. So this
-    /// function can fail, unlike `io::Error::from_raw_os_error`.
+    /// There are no error numbers outside of `1..=4095`: the kernel never returns one, and 0 means
+    /// success. So this function can fail, unlike `io::Error::from_raw_os_error`.
     #[must_use]
     pub const fn from_raw_os_error(number: i32) -> Option<Self> {
         match number {
@@ -131,7 +131,8 @@ impl Errno {
 }
 
 impl fmt::Display for Errno {
-    /// Writes the name, or `errno 123` for an error without a name here.
+    /// Writes the name of the error's constant, such as `EINVAL`. If this type has no constant for
+    /// the error, writes its number instead, as in `errno 123`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (error, name) in NAMES {
             if error == self {

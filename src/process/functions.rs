@@ -81,7 +81,8 @@ impl Functions {
 }
 
 impl VdsoFn {
-    /// Returns the pointer to the code of a symbol, with the signature that the table names.
+    /// Returns the pointer to the code of a symbol. The pointer has the signature that the
+    /// architecture's table states for this symbol (`candidate.shape`).
     #[allow(
         clippy::missing_transmute_annotations,
         reason = "each variant states its type"

@@ -48,9 +48,10 @@ struct system_clock : basic_clock<std::chrono::system_clock, false> {
 };
 
 /*
- * CLOCK_MONOTONIC at the last timer tick, which was usually at most 10 ms ago. This clock is behind
- * steady_clock, so its time points have a type of their own, which cannot be mixed with the types
- * of other clocks. to_steady() converts a time point to one of steady_clock, for wait_until().
+ * CLOCK_MONOTONIC at the last timer tick, which was usually at most 10 ms ago. The times of this
+ * clock lag the times of steady_clock, so the time points have a type of their own, which cannot be
+ * mixed with the types of other clocks. to_steady() converts a time point to one of steady_clock,
+ * for wait_until().
  */
 struct coarse_clock : basic_clock<coarse_clock, true> {
     static time_point now() noexcept { return read(CLOCK_MONOTONIC_COARSE); }
@@ -61,8 +62,9 @@ struct coarse_clock : basic_clock<coarse_clock, true> {
 };
 
 /*
- * CLOCK_MONOTONIC, read from the CPU's counter (vdso_time_counter.h). Like those of coarse_clock,
- * its time points have a type of their own, and to_steady() converts them.
+ * CLOCK_MONOTONIC, read from the CPU's counter (vdso_time_counter.h). The time points of this clock
+ * have a type of their own, which cannot be mixed with the types of other clocks. to_steady()
+ * converts a time point to one of steady_clock, for wait_until().
  */
 struct counter_clock : basic_clock<counter_clock, true> {
     static time_point now() noexcept

@@ -1,9 +1,10 @@
 /*
  * vdso_time.h and vdso_time_counter.h include this header if clang compiles with -fsanitize=memory.
  *
- * MemorySanitizer does not see what the library stores, because the library is not instrumented. It
- * would report the stored bytes as uninitialised. So each function below calls a function of the
- * library, and then marks the bytes that the library has stored as initialised. MIT or Apache-2.0.
+ * The library is not instrumented, so MemorySanitizer does not see what the library stores, and
+ * would report the stored bytes as uninitialised. To prevent that, each function below calls a
+ * function of the library, and then marks the bytes that the library has stored as initialised. MIT
+ * or Apache-2.0.
  */
 
 #include <sanitizer/msan_interface.h>

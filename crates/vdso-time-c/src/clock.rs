@@ -265,7 +265,8 @@ pub unsafe extern "C" fn vdso_time_routes(text: *mut c_char, size: usize) -> usi
 /// text without the NUL.
 ///
 /// # Safety
-/// `text` must be null, or an address to which `size` bytes, or the whole text, can be written.
+/// `text` must be null or an address to write to. There must be room for `size` bytes or, if the
+/// whole text with its NUL is shorter, for that text.
 unsafe fn write_text(what: &dyn fmt::Display, text: *mut c_char, size: usize) -> usize {
     let mut text = Text {
         to: text.cast(),

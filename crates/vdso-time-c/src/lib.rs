@@ -72,7 +72,7 @@ unsafe fn store<T>(result: Result<T, Errno>, to: *mut T) -> c_int {
         Err(error) => return negative(error),
     };
     if !to.is_null() {
-        // SAFETY: the caller passes an address to write to if it is not null.
+        // SAFETY: `to` is not null, so the caller guarantees that it can be written to.
         unsafe { to.write(value) };
     }
     0
@@ -93,7 +93,7 @@ unsafe fn store_time(result: Result<[i64; 2], Errno>, to: *mut i64) -> c_int {
     if to.is_null() {
         return 0;
     }
-    // SAFETY: the caller passes an address to write to if it is not null.
+    // SAFETY: `to` is not null, so the caller guarantees that it can be written to.
     unsafe { to.write_volatile(first) };
     // SAFETY: the structures have two words.
     unsafe { to.wrapping_add(1).write_volatile(second) };

@@ -23,8 +23,10 @@ pub struct Site {
 /// allocate. A tracer that reads the clock itself must do so without [`traced!`](crate::traced): a
 /// read at a site that it traces would call the tracer again, endlessly.
 ///
-/// An array of tracers is a tracer, and has one element for each of the first `N`
-/// [`sites`](crate::sites). A pair is a tracer that calls both.
+/// An array of `N` tracers is a tracer as well. Each element receives the reads of one of the first
+/// `N` [`sites`](crate::sites), in the order of that list, and the array ignores the reads of all
+/// other sites. A pair of tracers is a tracer that passes each read to the first tracer and then to
+/// the second.
 pub trait Trace: Sync + 'static {
     /// Receives each read after it was made, with its [time](crate::Read::nanos).
     fn event(&self, site: &'static Site, nanos: Option<i64>);

@@ -99,8 +99,9 @@ pub unsafe fn system_call(number: usize, [first, second, third]: [usize; 3]) -> 
     result
 }
 
-// The compiler generates calls of these functions. It would also turn the loops in them into such
-// calls, so that a function would call itself. The volatile accesses prevent that.
+// The compiler generates calls of memmove, memcpy, memset, memcmp and bcmp, which libc provides in
+// other programs. It would also turn the loops in the functions below into such calls, so that a
+// function would call itself. The volatile accesses in the loops prevent that.
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {

@@ -1,13 +1,15 @@
 //! Makes system calls through libc.
 //!
-//! A program for powerpc64 does this even if it calls the vDSO, because inline assembly for
-//! powerpc64 is not stable in Rust 1.85. On every other architecture, only programs that do not
-//! call the vDSO make their system calls through libc ([`ARCH`](crate::ARCH) is `None` in them).
+//! A program for powerpc64 makes its system calls through libc even if it calls the vDSO, because
+//! inline assembly for powerpc64 is not stable in Rust 1.85. On every other architecture, only
+//! programs that do not call the vDSO make their system calls through libc ([`ARCH`](crate::ARCH)
+//! is `None` in them).
 
 use crate::arch::libc_errno;
 
-/// The numbers of the system calls that find and probe the image. A build that has no `ABI`,
-/// because every call goes through libc, takes them from libc.
+/// The numbers of the system calls that find and probe the image. A program that calls the vDSO
+/// takes these numbers from `ABI`, the table of its architecture. A program that does not call the
+/// vDSO has no `ABI`, so it takes the numbers from libc.
 #[cfg(vdso_time_libc_fallback)]
 pub(crate) const DISCOVERY: &crate::arch::Discovery = &crate::arch::Discovery {
     prctl: libc::SYS_prctl as u32,

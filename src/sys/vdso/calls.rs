@@ -118,10 +118,11 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 ///
 /// # Errors
 ///
-/// The error that a sandbox returns if it denies the system call getcpu(2). The system call is
-/// needed wherever the vDSO has no getcpu that can be used without it: on arm, aarch64 and riscv64,
-/// before Linux 6.3 on i386, before 4.8 on s390x, before 3.14 on x86_64, and with the images of
-/// QEMU and gVisor.
+/// The error that a sandbox returns if it denies the system call getcpu(2). This function needs the
+/// system call if the vDSO has no getcpu, if the vDSO's getcpu makes the system call itself, or if
+/// this crate does not use the vDSO's getcpu. One of these conditions is true on arm, aarch64 and
+/// riscv64, before Linux 6.3 on i386, before 4.8 on s390x, before 3.14 on x86_64, and with the
+/// images of QEMU and gVisor.
 #[inline]
 pub fn getcpu() -> Result<Cpu, Errno> {
     let mut cpu = 0;

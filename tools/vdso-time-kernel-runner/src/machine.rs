@@ -48,8 +48,9 @@ pub fn syntax() -> String {
 }
 
 impl Machine {
-    /// Returns whether programs are linked statically. A guest has no shared libraries. This
-    /// machine has none for another architecture, even if it can run the architecture's programs
+    /// Returns whether the programs must be linked statically, because their shared libraries are
+    /// missing where they run. A guest has no shared libraries at all. The host has shared
+    /// libraries only for its own architecture, even if it can run programs of another architecture
     /// natively.
     pub fn is_static(&self) -> bool {
         match self.runner {
@@ -116,8 +117,8 @@ impl Boot {
     }
 }
 
-/// Returns the boot options of these names. They are in the order of the table, so that each
-/// machine has only one name.
+/// Returns the boot options of these names. They are always in the order of targets.toml, even if
+/// `asked` has another order, so that each machine has only one name.
 fn options(guest: &Guest, asked: &[&str]) -> Result<Vec<&'static BootOption>, String> {
     let mut available = Vec::new();
     let mut names = Vec::new();

@@ -1,8 +1,9 @@
 //! The files of the directory `pages`, which `vdso-who --generate` prints.
 //!
-//! At first, the program generated these files itself with clap_complete and clap_mangen. But
-//! compiling the two packages took a sixth of the time of a first build. Now the files are kept
-//! with the sources, and only the tests, which check or rewrite the files, need the packages.
+//! At first, the program generated the manual page and the shell completions itself, with
+//! clap_mangen and clap_complete. But compiling these two packages took a sixth of the time of a
+//! first build. Now the generated files are kept with the sources, and only the tests, which check
+//! or rewrite the files, need the packages.
 
 /// Returns the manual page, in roff, or the completions for a shell.
 pub(crate) fn text(name: &str) -> &'static str {

@@ -1,9 +1,9 @@
 //! [`Latch`]: words that one caller at a time updates while others read them, without waiting.
 //!
-//! It is Linux's `seqcount_latch_t` (Documentation/locking/seqlock.rst): two copies of the words,
-//! and a sequence number that selects the copy to read. A writer changes only the other copy. So a
-//! reader always finds one complete copy, even if the reader is a signal handler that interrupts
-//! the writer.
+//! A latch is built like Linux's `seqcount_latch_t` (Documentation/locking/seqlock.rst): it has two
+//! copies of the words, and a sequence number that selects the copy to read. A writer changes only
+//! the other copy. So a reader always finds one complete copy, even if the reader is a signal
+//! handler that interrupts the writer.
 //!
 //! The sequence number also has a *writer bit*. A caller computes the new words, sets the bit with
 //! a compare-and-swap from the sequence number that it had read, and stores the words. One last
@@ -79,8 +79,9 @@ impl Version {
 
 impl<const N: usize> Latch<N> {
     pub(crate) const fn new() -> Self {
-        // The sequence number is not 0, so the linker puts a static latch in .data, beside
-        // vdso-time's slots, and not in .bss, which can be on another page.
+        // The sequence number does not start at 0, because the linker would put a static latch
+        // whose bytes are all 0 into .bss, which can be on another page than .data. In .data, the
+        // latch is beside vdso-time's slots, which hold the pointers to the vDSO's functions.
         Self {
             sequence: AtomicUsize::new(STEP),
             copies: [const { [const { Word::new() }; N] }; 2],

@@ -48,7 +48,8 @@ pub(crate) enum Keeper {
     Hypervisor,
 }
 
-// Other systems have neither Linux's clock sources nor a vDSO whose cost could be measured.
+// Only Linux and Android need these checks. Other systems have neither Linux's clock sources nor a
+// vDSO whose cost could be measured.
 #[cfg(all(
     any(target_os = "linux", target_os = "android"),
     not(vdso_time_other_os)
@@ -70,10 +71,10 @@ impl Keeper {
 
     /// Checks that the vDSO reads the counter, given the cost of its read of `CLOCK_MONOTONIC`.
     ///
-    /// If the hypervisor clears the stable bit, the vDSO makes system calls, but the clock source
-    /// keeps its name. Only the cost of a read shows the change. So if a hypervisor maintains the
-    /// clock source, the counter is unavailable even if the measurement of the cost is
-    /// inconclusive.
+    /// A hypervisor uses the *stable bit* to say whether the counters of all CPUs agree. If the
+    /// hypervisor clears this bit, the vDSO makes system calls, but the clock source keeps its
+    /// name. Only the cost of a read shows the change. So if a hypervisor maintains the clock
+    /// source, the counter is unavailable even if the measurement of the cost is inconclusive.
     pub(crate) fn check_cost(self, cost: ReadCost) -> Result<(), Unavailable> {
         match cost {
             ReadCost::SystemCall => Err(Unavailable::SlowVdso),

@@ -430,7 +430,7 @@ mod tests {
         sender.send([hello, out].concat().into()).unwrap();
         let file = std::env::temp_dir().join(format!("out-{}", process::id()));
         File::create(&file).unwrap();
-        // The sender is not dropped before the limit, as if QEMU were still running.
+        // This test keeps `sender` until the time limit has passed, as if QEMU were still running.
         let limit = Duration::from_secs(1);
         let outcome = listen_to(&receiver, limit, file.to_str().unwrap());
         let written = std::fs::read_to_string(&file).unwrap();
@@ -454,9 +454,12 @@ mod tests {
         assert_eq!(memory(512, 3 * MIB, 188 * MIB), 768);
     }
 
-    /// The board of `+notimer` has at most 1024 MiB. An archive is larger than its files, because
-    /// it also contains a header and a name for each: here each file fills one block and has a name
-    /// of 120 bytes.
+    /// A guest with [`MOST`] bytes of files must need no more than 1024 MiB, because the board of
+    /// `+notimer` has no more.
+    ///
+    /// An archive is larger than its files, because it also contains a header and a name for each
+    /// file. So this test assumes many small files: each file fills one block and has a name of 120
+    /// bytes.
     #[test]
     fn the_largest_guest_fits_into_each_machine() {
         let names = MOST / BLOCK * 230;

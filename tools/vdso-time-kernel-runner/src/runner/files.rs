@@ -17,7 +17,8 @@ use fs_err as fs;
 
 use super::{named, step};
 
-/// The maximum number of bytes that a guest holds, in blocks of [`BLOCK`] bytes.
+/// The maximum size of all files of a guest together, in bytes. The size of each file is rounded up
+/// to a multiple of [`BLOCK`].
 ///
 /// While a guest boots, it needs three times the memory of its files (`memory` in boot.rs), and the
 /// board of `+notimer` has at most 1024 MiB. The other machines could hold more: 380 MiB with a
@@ -112,8 +113,9 @@ impl Entry {
 
 pub(super) type Entries = BTreeMap<PathBuf, Entry>;
 
-/// Returns the size of the pages that hold this many bytes. A directory, a link and an empty file
-/// count as one page, because the kernel needs memory to describe them.
+/// Returns how much memory an entry with this many bytes takes: whole pages, each of `page` bytes.
+/// A directory, a link and an empty file count as one page, because the kernel needs memory to
+/// describe them.
 pub(super) fn pages(bytes: u64, page: u64) -> u64 {
     bytes.max(1).next_multiple_of(page)
 }
@@ -286,9 +288,10 @@ impl Files {
     }
 
     /// Returns whether cargo created this directory. The name `target` proves nothing, because some
-    /// repositories contain a directory of that name. Cargo's tag proves it, but a target directory
-    /// that CI restored from a cache may lack the tag. In that case the fingerprints in the
-    /// directory of each profile prove it.
+    /// repositories contain a directory of that name. Cargo's file CACHEDIR.TAG proves it, but a
+    /// target directory that CI restored from a cache may lack that file. For such a directory,
+    /// this function recognises the directory of each profile, such as target/debug, by its
+    /// subdirectories `.fingerprint` and `deps`.
     fn is_built(&self, directory: &Path) -> bool {
         if self.built.iter().any(|built| built == directory) {
             return true;
@@ -461,7 +464,7 @@ mod tests {
         let (mut files, _) = scratch.collect();
         let count = files.entries.len();
         // A directory counts as one block, and a file's last, partial block counts as a whole one.
-        // So these are the blocks of the directory, `large`, `small` and `middle`.
+        // The sum adds the blocks of the directory, of `large`, of `small` and of `middle`.
         let blocks = 1 + 3 + 1 + 2;
         let of_package = vec![large.clone(), small, middle];
         files

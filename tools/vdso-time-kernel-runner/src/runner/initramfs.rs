@@ -60,7 +60,7 @@ const CONFIGURATION: &[(&str, &str)] = &[
 pub(super) struct Initramfs {
     /// The files in the format `newc`, without compression.
     pub(super) archive: Vec<u8>,
-    /// The size of the pages that the files fill in the guest.
+    /// The memory that the files take in the guest, in bytes. Each file takes whole pages.
     pub(super) unpacked: u64,
 }
 

@@ -18,7 +18,8 @@ pub(super) fn read_ns() -> f64 {
     shortest.as_secs_f64() * 1e9 / f64::from(READS)
 }
 
-/// Returns a part as a share of a whole. The whole can be 0.
+/// Returns a part as a share of a whole. If the whole is 0, the divisor is 1, so that the share of
+/// a part of 0 is 0 and not NaN.
 pub(super) fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }

@@ -19,9 +19,9 @@ pub(crate) trait Counter {
 
     /// Reads the counter after all earlier instructions have completed.
     ///
-    /// On aarch64 and arm, the read does not wait for all earlier loads, but only for the loads on
-    /// which an earlier branch depends. On riscv64 and loongarch64, the read waits for earlier
-    /// memory accesses, and not for other instructions.
+    /// Four architectures are exceptions. On aarch64 and arm, the function does not wait for all
+    /// earlier loads, but only for the loads on which an earlier branch depends. On riscv64 and
+    /// loongarch64, the function waits for earlier memory accesses, and not for other instructions.
     fn ticks_ordered() -> u64 {
         0
     }
@@ -40,8 +40,9 @@ pub(crate) trait Counter {
         tick as u32
     }
 
-    /// Waits for the loads for which `ticks_ordered` does not wait. Only `Ticks` needs this: the
-    /// clocks branch on a load before they read the counter.
+    /// Waits for the earlier loads for which `ticks_ordered` does not wait. Only `Ticks` calls this
+    /// function. The clocks do not need it: before they read the counter, they branch on a word
+    /// that they have loaded, and `ticks_ordered` waits for a load on which a branch depends.
     #[inline]
     fn complete_loads() {}
 
