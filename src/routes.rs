@@ -134,7 +134,8 @@ impl Routes {
                     address,
                 }
             }
-            // Every table has a system call for each function, so the 0 is never used.
+            // Every table has a system call for each function, so the default number 0 is never
+            // used.
             Err(reason) => Route::Syscall {
                 number: entry.syscalls.first().map_or(0, |call| call.number),
                 reason,

@@ -13,13 +13,14 @@ use vdso_time_counter::{self as counter, Status, Ticks as Value};
 
 /// Measures with the CPU's counter, and subtracts an empty measurement.
 ///
-/// On every CPU the second read of the counter waits for the routine. On x86, x86_64, arm and
-/// aarch64 the routine also waits for the first read. On riscv64, s390x and loongarch64 the CPU may
-/// begin the routine before the first read.
+/// A measurement reads the counter before and after the routine. On every CPU the second read waits
+/// for the routine. On x86, x86_64, arm and aarch64 the routine also waits for the first read. On
+/// riscv64, s390x and loongarch64 the CPU may begin the routine before the first read.
 ///
-/// Each measurement is followed by its own empty one, because the speed of a CPU changes from
-/// moment to moment. Ticks are converted to nanoseconds with [`counter::State::frequency`], which
-/// is right to about 30 parts in a billion.
+/// An empty measurement reads the counter twice, without a routine between the reads. Each
+/// measurement is followed by an empty measurement of its own, because the speed of a CPU changes
+/// from moment to moment. Ticks are converted to nanoseconds with [`counter::State::frequency`],
+/// which is right to about 30 parts in a billion.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterTime {
     nanos_per_tick: f64,

@@ -27,9 +27,9 @@ pub(crate) static ABI: Abi = Abi {
     clock_gettime: entry32(GETTIME, &[call(403, Timespec64), call(265, Timespec32)]),
     clock_getres: entry32(GETRES, &[call(406, Timespec64), call(266, Timespec32)]),
     // User-mode QEMU has an image of its own. The getcpu of this image makes the system call
-    // gettimeofday by mistake, and so writes more bytes than its pointers have room for (QEMU 10.0
-    // and 11.1). `NonzeroLoadAddress` excludes this getcpu, because QEMU relocates its image, whose
-    // `p_vaddr` is then not 0.
+    // gettimeofday by mistake, and so writes more bytes than the caller's two numbers have room for
+    // (QEMU 10.0 and 11.1). QEMU relocates its image, so the image's `p_vaddr` is not 0, and
+    // `NonzeroLoadAddress` excludes this getcpu.
     getcpu: entry(
         &[symbol("__vdso_getcpu", Getcpu).unless(Quirk::NonzeroLoadAddress)],
         &[call(318, Getcpu)],

@@ -42,8 +42,9 @@ pub(super) static CLOCK_GETRES: Slot<ClockFn> = Slot::new(
 );
 pub(super) static GETCPU: Slot<GetcpuFn> = Slot::new(resolve_getcpu, no_getcpu, no_getcpu);
 
-/// Returns the adapter if the signature of a candidate differs from the slot's. Otherwise returns
-/// the fallback, so that the program does not contain an adapter that it does not need.
+/// Returns the adapter if the signature of a candidate differs from the slot's. Otherwise no call
+/// needs the adapter, and the function returns the fallback instead, so that the program does not
+/// contain the adapter.
 const fn adapter<F: FnPtr>(entry: &Entry, adapter: F, fallback: F) -> F {
     if entry.has_only(F::SHAPE) {
         fallback
@@ -126,7 +127,8 @@ pub fn routes() -> Routes {
 #[inline(never)]
 fn resolve_all() {
     let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = find_symbols();
-    // A table has 32-bit candidates for both clock_gettime and clock_getres, or for neither.
+    // A table has 32-bit candidates for both clock_gettime and clock_getres, or for neither. So it
+    // is enough to look at the candidates for clock_gettime.
     if const { !ABI.clock_gettime.has_only(Shape::Timespec64) } {
         time32::CLOCK_GETTIME.fill(clock_gettime);
         time32::CLOCK_GETRES.fill(clock_getres);

@@ -113,7 +113,8 @@ fn status(location: Location) -> u8 {
     }
 }
 
-/// Returns the report with its verdict, the first paragraph, in green, red or yellow.
+/// Returns the report with its first paragraph, which is the verdict, in green, red or yellow. The
+/// location determines the colour.
 fn highlighted(report: &str, location: Location) -> String {
     let color = match location {
         Location::UserSpace => 32,

@@ -117,8 +117,8 @@ fn conclude(
     (Location::Unknown, text)
 }
 
-/// Returns whether this program emulates the CPU for another program, which then has the emulator's
-/// vDSO.
+/// Returns whether `program` emulates the CPU for another program. If so, the vDSO of the process
+/// is the emulator's own, and does not tell what the emulated program calls.
 pub(crate) fn is_emulator(program: &Path) -> bool {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     if name.starts_with("qemu-") && !name.starts_with("qemu-system") {

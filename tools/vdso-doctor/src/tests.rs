@@ -81,8 +81,8 @@ fn answered_by(time: extern "C" fn(*mut i64) -> i64) -> VdsoCall {
     VdsoCall::of(Call::Time, &functions).expect("a function")
 }
 
-/// Does not return while the calling thread is bound to the last CPU, as if a thread of real-time
-/// priority occupied that CPU.
+/// Waits as long as the calling thread is bound to the last CPU. To the doctor this looks as if a
+/// thread of real-time priority occupied that CPU.
 extern "C" fn waits_on_the_last_cpu(_: *mut i64) -> i64 {
     let last = LAST_CPU.load(Ordering::Relaxed);
     while cpus::allowed() == [last] {
@@ -105,7 +105,7 @@ fn a_cpu_that_is_not_given_away_is_left_out_after_some_time() {
     LAST_CPU.store(*last, Ordering::Relaxed);
     let function = answered_by(waits_on_the_last_cpu);
     match count(&[function], 1, Duration::from_millis(200)) {
-        // If this machine is busy, other CPUs than the last one may be left out as well.
+        // If this machine is busy, the count may have left out other CPUs as well as the last one.
         Ok(count) => {
             assert!(count.busy.contains(last), "{:?}", count.busy);
             assert!(!count.cpus.contains(last), "{:?}", count.cpus);

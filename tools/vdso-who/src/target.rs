@@ -90,9 +90,10 @@ impl Target {
     /// command's end of the gate. If it fails, the command sends the number of the error through
     /// the gate.
     ///
-    /// A guard traces the command (see [`Guard`]), and a traced program gets no privileges from its
-    /// setuid bit. So the command is guarded only with `--exact`. A guarded command stops before the
-    /// program's first instruction: see [`Self::executed`].
+    /// Only the breakpoints of `--exact` need a guard (see [`Guard`]). Without `--exact` the
+    /// command is not guarded, because a guard traces the command, and a traced program gets no
+    /// privileges from its setuid bit. A guarded command stops before the program's first
+    /// instruction: see [`Self::executed`].
     pub(crate) fn go(&mut self, is_guarded: bool) -> Result<()> {
         let id = self.id();
         let Some(gate) = &mut self.gate else {
@@ -106,12 +107,14 @@ impl Target {
         gate.read_to_end(&mut answer)?;
         let number = answer.first_chunk().copied();
         // While there is a gate, dropping the target kills the command and waits for it. So the
-        // gate is removed if the drop must no longer do that:
+        // gate is kept or removed, depending on the guard and on whether the command could execute
+        // its program:
         //
-        // - An unguarded command that executed its program runs now: removed.
-        // - A guarded command that executed its program has not begun to run yet: kept.
-        // - An unguarded command that failed must still be waited for: kept.
-        // - A guarded command that failed is waited for by its guard: removed.
+        // - Executed, without a guard: the program runs now and must not be killed. The gate is
+        //   removed.
+        // - Executed, with a guard: the program has not begun to run yet. The gate is kept.
+        // - Failed, without a guard: the command must still be waited for. The gate is kept.
+        // - Failed, with a guard: the guard waits for the command. The gate is removed.
         if is_guarded == number.is_some() {
             self.gate = None;
         }

@@ -23,7 +23,8 @@ pub(crate) enum Phase {
     Idle,
     /// There is a sample, from which a rough rate will follow.
     Rough,
-    /// There are a rough rate and a good sample, from which the rate will follow.
+    /// There are a rough rate and a good sample. The precise rate will be computed from this sample
+    /// and a later one.
     Baseline,
     /// There is a segment.
     Running,
@@ -64,8 +65,9 @@ pub(crate) struct ClockState {
     /// The sample at which the baseline begins.
     pub(crate) first: Sample,
     /// During the calibration, `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at the last sample.
-    /// Afterwards, the change of the rate that the last sample suggests and the next one can
-    /// confirm, or 0. A step looks like such a change.
+    /// Afterwards, a suspected change of the kernel's rate, or 0. The change is only suspected,
+    /// because the last sample looks the same if the kernel's clock stepped. The next sample tells
+    /// the two apart.
     pub(crate) pending: i64,
     pub(crate) phase: Phase,
     /// Who maintains the clock source, if the kernel was asked.
@@ -287,7 +289,8 @@ fn split(word: u64) -> (u32, u32) {
 }
 
 /// The value in the rate's word while the counter is not used and the last segment has ended. No
-/// rate is so large, so this one word tells a read that the vDSO answers.
+/// real rate is so large, so a read needs only this one word to find out that it must call the
+/// vDSO.
 const NOT_USED: u64 = u64::MAX;
 
 /// The bit that is set if the keeper is [`Keeper::Hypervisor`]. It shares a byte with the reason.

@@ -12,7 +12,8 @@ use crate::report::wrapped;
 
 const CASES: &str = include_str!("cases.toml");
 
-/// The keys that a case can have, and `cases`, which only a group has.
+/// The keys that are allowed in a case. `cases` is one of them, because a case starts as a copy of
+/// its group, and each group has this key.
 const KEYS: &str = "architecture boot cause coarse cpu found kernel new omits precise reads report says \
                     sources supervisor cases";
 
@@ -99,8 +100,8 @@ impl Case {
         }
     }
 
-    /// Asserts the cause, the texts that the sentence contains, and the texts that it does not
-    /// contain.
+    /// Asserts that the verdict has the cause of this case, and that its sentence contains each
+    /// text of `says` and no text of `omits`.
     fn judge(&self, platform: &Platform, precise: &str) {
         let mut seen = measurements(precise, self.text("coarse", "user space"));
         for (name, found) in self
@@ -226,7 +227,7 @@ fn the_report_names_the_invariant_bit_under_kvm_clock_and_nowhere_else() {
     }
 }
 
-/// Compares the list of clock sources here with the one in vdso-time.
+/// Compares `CLOCK_SOURCES`, the doctor's list of clock sources, with the lists in vdso-time.
 #[test]
 fn a_clock_source_that_is_named_as_better_is_one_for_vdso_time_as_well() {
     for (name, ..) in CLOCK_SOURCES {

@@ -21,8 +21,8 @@ const NAMES: [&str; Clock::COUNT] = [
     "a device's clock",
 ];
 
-/// A clock, as an index into `NAMES`. A sample shows which clock is read only if the read is a
-/// system call or is counted.
+/// A clock, as an index into `NAMES`. The clock of a read can be known only if the read is a system
+/// call, or if it was counted with `--exact`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock(usize);
 
@@ -37,8 +37,8 @@ impl Clock {
     /// clock.
     pub(super) fn of_id(id: i32) -> Option<Self> {
         /// A negative id stands for a CPU-time clock of a process or thread, or for the clock of a
-        /// device that is open as a file. These bits of the id (`CPUCLOCK_CLOCK_MASK`) distinguish
-        /// the two: both bits are set only for a device (`CLOCKFD`).
+        /// device that is open as a file. The id's two lowest bits (`CPUCLOCK_CLOCK_MASK`) tell
+        /// which: both bits are set only for a device (`CLOCKFD`).
         const KIND: i32 = 3;
         match usize::try_from(id) {
             Ok(id) if id < Self::GETTIMEOFDAY.0 => Some(Self(id)),

@@ -1,4 +1,5 @@
-//! The loop of a measurement: takes the records out of the kernel's buffers until it is over.
+//! The loop of a measurement. It takes the records out of the kernel's buffers until the
+//! measurement is over.
 
 use std::fs::File;
 use std::mem;
@@ -50,7 +51,7 @@ struct Clock {
     before: Duration,
     /// The last look for CPUs that came online.
     looked_at_cpus: Instant,
-    /// For how long CPUs may have run without an event in the interval.
+    /// For how long in this interval CPUs may have run while they had no event.
     unwatched: Duration,
 }
 

@@ -163,8 +163,8 @@ pub(crate) struct Row {
     pub(crate) called_by: Option<Frame>,
     /// The callers of `called_by`, with --depth.
     pub(crate) outer_callers: Vec<Frame>,
-    /// The first caller with a name beyond `called_by` and `outer_callers`, if none of these has a
-    /// name.
+    /// The first caller beyond `called_by` and `outer_callers` that has a name. It is set only if
+    /// no caller in `called_by` and `outer_callers` has a name.
     pub(crate) named_caller: Option<Frame>,
     #[serde(flatten)]
     pub(crate) amounts: Amounts,
@@ -174,7 +174,8 @@ pub(crate) struct Row {
 /// system call takes more.
 const SLOW_NS: f64 = 100.0;
 
-/// By how many seconds the CPU time of a process in user space can be wrong: two ticks.
+/// By how many seconds the time that a process spent in user space can be wrong: two ticks of
+/// `USER_HZ`.
 const PRECISION: f64 = 0.02;
 
 impl Report {
@@ -352,8 +353,8 @@ impl Report {
     /// Returns the reads per second, if the cost of a read is known.
     ///
     /// `read_ns` is the cost of a read through the vDSO. On a machine where the vDSO reads the
-    /// clock in user space, a system call can cost 30 times as much. There, the rate is not known
-    /// if most reads are system calls.
+    /// clock in user space, a system call can cost 30 times as much. So on such a machine, the rate
+    /// is not known if more than half of the samples in reads are in system calls.
     fn rate(&self, counts: Counts) -> Option<f64> {
         let is_known = counts.calls <= counts.records / 2 || self.read_ns > SLOW_NS;
         if !is_known || self.cpu_seconds <= 0.0 {

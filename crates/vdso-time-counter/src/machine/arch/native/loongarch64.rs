@@ -1,6 +1,7 @@
 //! `loongarch64`: the stable counter (LoongArch Reference Manual, volume 1, 2.2.10.4).
 //!
-//! `dbar 0` waits for earlier memory accesses, and `ibar 0` waits for `dbar 0`.
+//! An ordered read executes two barriers before it reads the counter: `dbar 0` waits for earlier
+//! memory accesses, and `ibar 0` waits for the `dbar 0`.
 
 use core::arch::asm;
 
