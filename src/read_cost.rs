@@ -30,8 +30,9 @@ pub enum ReadCost {
 /// function may be the one that enters the kernel, for example if the kernel's clock source is
 /// hpet.
 ///
-/// No vDSO reads a CPU-time clock, an alarm clock or the clock of a file. If such a clock can be
-/// read, the answer is [`SystemCall`](ReadCost::SystemCall), without a measurement.
+/// No vDSO reads a CPU-time clock, an alarm clock or the clock of an open file
+/// ([`ClockId::from_fd`]). If such a clock can be read, the answer is
+/// [`SystemCall`](ReadCost::SystemCall), without a measurement.
 ///
 /// The answer holds for the moment of the call. This is a timing test, which an interrupt or an
 /// emulator can mislead; the package `vdso-doctor` proves where the clock is read. The call takes a
@@ -48,7 +49,7 @@ pub enum ReadCost {
 /// ```
 #[must_use]
 pub fn read_cost(clock: ClockId) -> ReadCost {
-    // If this build has no table, libc answers both `calls::clock_gettime` and
+    // If `NATIVE` is `None`, this build calls libc: libc answers both `calls::clock_gettime` and
     // `syscall::clock_gettime`, so there is nothing to compare.
     if NATIVE.is_none() {
         return ReadCost::Unknown;
@@ -78,7 +79,8 @@ pub(crate) fn is_in_no_vdso(clock: ClockId) -> bool {
         ClockId::REALTIME_ALARM,
         ClockId::BOOTTIME_ALARM,
     ];
-    // A clock of a file descriptor, or the CPU time of another process or thread.
+    // A negative id stands for the clock of an open file, or for the CPU time of another process or
+    // thread.
     clock.as_raw() < 0 || clocks.contains(&clock)
 }
 
@@ -109,7 +111,8 @@ pub fn compare(
     }
 }
 
-/// Returns the times, or `None` if a read fails or the measuring clock goes back.
+/// Makes the tries and returns their times, or `None` if a read fails or the measuring clock goes
+/// back.
 fn measure(
     now: impl Fn() -> Option<u64>,
     vdso: impl Fn() -> bool,
@@ -144,10 +147,12 @@ fn measure(
 /// limit. They mean that a read through the vDSO takes 30 ns and a system call 45 ns: this is where
 /// the two thirds in [`ReadCost::FunctionCall`] come from.
 ///
-/// The read of the measuring clock need not be subtracted. If both reads enter the kernel, the two
-/// times are equally long, with the measuring read or without it.
+/// The read of the measuring clock need not be subtracted from the times. If the vDSO's function
+/// enters the kernel as well, the two times are equally long, with the measuring read or without
+/// it.
 fn verdict(tries: &[Try; TRIES]) -> ReadCost {
-    // An interrupt only adds time, so the shortest of all tries counts.
+    // An interrupt only adds time. So the shortest time in all tries counts, for the kernel and for
+    // the vDSO separately.
     let mut kernel = u64::MAX;
     let mut vdso = u64::MAX;
     for tried in tries {

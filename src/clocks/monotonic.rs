@@ -17,10 +17,10 @@ use crate::types::{Timespec, operators};
 
 /// A time of a clock that never goes back, by default [`Monotonic`].
 ///
-/// It has the methods of `std::time::Instant`, with the same receivers. It takes 8 bytes, because
-/// it is a count of nanoseconds in an `i64`, like the kernel's `ktime_t`. So its range is 292 years
-/// before and after the clock's zero. If adding or subtracting a [`Duration`] leads out of this
-/// range, `+` and `-` panic.
+/// An `Instant` has the methods of `std::time::Instant`, with the same receivers. It takes 8 bytes,
+/// because it is a count of nanoseconds in an `i64`, like the kernel's `ktime_t`. So its range is
+/// 292 years before and after the clock's zero. If adding or subtracting a [`Duration`] leads out
+/// of this range, `+` and `-` panic.
 ///
 /// With the feature `std`, `std::time::Instant::from(instant)` converts it to std's type, for a
 /// function that takes a deadline, and `Instant::try_from` converts back. tokio converts from std's
@@ -278,10 +278,10 @@ impl<C> Sub for Instant<C> {
 /// `ThreadCpuTime`, and a clock whose name contains `Unordered`, as in vdso-time-counter, promise
 /// this only within a thread.
 ///
-/// The kernel's clocks of this kind are [`Monotonic`], [`MonotonicCoarse`](crate::MonotonicCoarse)
-/// and, on Linux, `MonotonicRaw`, `Boottime`, `ProcessCpuTime` and `ThreadCpuTime`. These types
-/// have the functions of the trait as inherent functions, so import the trait only for generic code
-/// and for a clock of your own.
+/// The kernel's clocks that never go back are [`Monotonic`],
+/// [`MonotonicCoarse`](crate::MonotonicCoarse) and, on Linux, `MonotonicRaw`, `Boottime`,
+/// `ProcessCpuTime` and `ThreadCpuTime`. These types have the functions of the trait as inherent
+/// functions, so import the trait only for generic code and for a clock of your own.
 ///
 /// # Examples
 ///

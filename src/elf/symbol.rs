@@ -34,8 +34,8 @@ impl<'a> Symbol<'a> {
     /// symbol is `value - load_address` bytes after the start of the segment (the subtraction
     /// wraps).
     ///
-    /// On arm, bit 0 is set for Thumb code. [`Vdso::symbols`](crate::vdso::Vdso::symbols) returns
-    /// the address in memory.
+    /// On arm, bit 0 of the value is set for Thumb code.
+    /// [`Vdso::symbols`](crate::vdso::Vdso::symbols) returns the symbol's address in memory.
     #[must_use]
     pub const fn value(&self) -> u64 {
         self.value

@@ -38,7 +38,7 @@ pub use vdso_time::Duration;
 
 /// A time of [`CounterMonotonic`].
 ///
-/// To read the time, call [`CounterMonotonic::now`]. The type itself has no `now`:
+/// To read the time, call [`CounterMonotonic::now`]. The type `Instant` of this crate has no `now`:
 /// [`vdso_time::Instant::now`] exists only for the kernel's clock. So this does not compile:
 ///
 /// ```compile_fail,E0599
@@ -59,8 +59,8 @@ pub type Instant = vdso_time::Instant<CounterMonotonic>;
 
 /// A time of [`CounterRealtime`].
 ///
-/// To read the time, call [`CounterRealtime::now`]. The type itself has no `now`, so this does not
-/// compile:
+/// To read the time, call [`CounterRealtime::now`]. The type `SystemTime` of this crate has no
+/// `now`, so this does not compile:
 ///
 /// ```compile_fail,E0599
 /// use vdso_time_counter::SystemTime;
@@ -75,8 +75,8 @@ pub mod unordered {
 
     /// A time of [`CounterMonotonicUnordered`].
     ///
-    /// To read the time, call [`CounterMonotonicUnordered::now`]. The type itself has no `now`, so
-    /// this does not compile:
+    /// To read the time, call [`CounterMonotonicUnordered::now`]. The type `unordered::Instant` has
+    /// no `now`, so this does not compile:
     ///
     /// ```compile_fail,E0599
     /// use vdso_time_counter::unordered::Instant;
@@ -87,8 +87,8 @@ pub mod unordered {
 
     /// A time of [`CounterRealtimeUnordered`].
     ///
-    /// To read the time, call [`CounterRealtimeUnordered::now`]. The type itself has no `now`, so
-    /// this does not compile:
+    /// To read the time, call [`CounterRealtimeUnordered::now`]. The type `unordered::SystemTime`
+    /// has no `now`, so this does not compile:
     ///
     /// ```compile_fail,E0599
     /// use vdso_time_counter::unordered::SystemTime;

@@ -99,7 +99,8 @@ impl Ticks {
 
     /// Returns the time of `CLOCK_MONOTONIC` at this value. The call may ask the vDSO.
     ///
-    /// The time belongs to the unordered clock, because the CPU may have read the counter early.
+    /// The time has the type of the unordered clock, because the CPU may have read the counter
+    /// before earlier instructions had completed.
     ///
     /// Returns `None` if the counter is not used or not measured yet. A value from before the
     /// measurement can be converted after it. A value from before the clock's zero gives 0.

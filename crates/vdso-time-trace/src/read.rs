@@ -17,7 +17,8 @@ impl<T: Read> Read for Result<T, Errno> {
     }
 }
 
-/// The seconds of `time()`. A function that returns other numbers needs a type of its own.
+/// An `i64` counts as the seconds that `time()` returns. So a function whose numbers are not
+/// seconds must return a type of its own.
 impl Read for i64 {
     #[inline]
     fn nanos(&self) -> Option<i64> {

@@ -4,7 +4,8 @@
 //! between the tokens: `RealtimeCoarse :: now()`. So the functions here leave a space out, unless
 //! it stands between two words, as in `<Turn as MonotonicClock>::now`.
 
-/// Returns the bytes of the function's text. `N` is their number, which `function_length` returns.
+/// Returns the function of a call, as bytes: the text of `call` without the arguments. `N` is the
+/// number of these bytes, which `function_length` returns.
 #[must_use]
 pub const fn function<const N: usize>(call: &str) -> [u8; N] {
     let call = call.as_bytes();
@@ -36,7 +37,8 @@ pub const fn function_length(call: &str) -> usize {
     length
 }
 
-/// Returns whether the byte at `at` is part of the text. It must be before the call's arguments.
+/// Returns whether the byte at `at` is part of the function's text. `at` must be before the `(`
+/// that begins the call's arguments.
 const fn is_part(call: &[u8], at: usize) -> bool {
     if !call[at].is_ascii_whitespace() {
         return true;

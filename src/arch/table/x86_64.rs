@@ -32,8 +32,8 @@ pub(crate) static ABI: Abi = Abi {
         &[call(229, Timespec64)],
     ),
     // User-mode QEMU has an image of its own, whose getcpu always returns CPU 0 and node 0 (QEMU
-    // 10.0). `NonzeroLoadAddress` excludes this getcpu, because QEMU relocates its image, whose
-    // `p_vaddr` is then not 0.
+    // 10.0). QEMU relocates its image, so the `p_vaddr` of the image is not 0. `NonzeroLoadAddress`
+    // therefore excludes this getcpu.
     getcpu: entry(
         &[symbol("__vdso_getcpu", Getcpu).unless(Quirk::NonzeroLoadAddress)],
         &[call(309, Getcpu)],

@@ -1,5 +1,5 @@
-//! The messages between the runner and `guest-init`: a job in the initramfs, and frames on the
-//! serial console that report what happened.
+//! The messages between the runner and `guest-init`. The runner puts a job into the initramfs. The
+//! guest reports what happened in frames on the serial console.
 //!
 //! The kernel writes to the same console, and QEMU can lose bytes there. So each frame has a number
 //! and a checksum, and the guest repeats it until the runner acknowledges its number.
@@ -166,8 +166,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the frames that are found when the bytes come in parts of `size`, and the kernel's
-    /// messages.
+    /// Pushes `text` to a console in parts of `size` bytes. Returns the frames that were found, and
+    /// the kernel's messages.
     fn received(text: &str, size: usize) -> (Vec<Frame>, String) {
         let mut console = Console::default();
         let mut frames = Vec::new();

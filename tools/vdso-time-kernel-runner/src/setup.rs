@@ -96,7 +96,8 @@ impl Setup {
         self.set("CARGO_BUILD_TARGET", machine.arch.triple);
         self.set("RUSTFLAGS", rustflags);
         if is_static {
-            // A guest holds all programs in memory, and the standard library's debug info is large.
+            // The debug info is stripped, because a guest holds all programs in memory, and the
+            // standard library's debug info is large.
             self.set("CARGO_PROFILE_DEV_STRIP", "debuginfo");
             self.set("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
         }
@@ -110,9 +111,9 @@ impl Setup {
         }
     }
 
-    /// Makes this program cargo's runner. cargo splits the setting at spaces, which a path can
-    /// contain. So the setting has only the name of this program, and its directory is put first in
-    /// PATH.
+    /// Makes this program cargo's runner. cargo splits the value of its setting `runner` at spaces,
+    /// and the path of this program can contain spaces. So the value names the program without its
+    /// directory, and the directory is put first in PATH.
     fn set_runner(&mut self, arch: &Arch) -> Result<()> {
         let program = env::current_exe()?;
         let mut directories = Vec::new();
@@ -169,8 +170,8 @@ impl Setup {
     }
 }
 
-/// Returns the plan for programs in QEMU's user mode, which finds the target's shared libraries in
-/// `libraries`.
+/// Returns the plan for programs in QEMU's user mode. QEMU looks for the target's shared libraries
+/// in the directory `libraries`.
 fn user_plan(arch: &Arch, libraries: Option<PathBuf>) -> Result<Plan> {
     let mut plan = Plan::default();
     plan.qemu

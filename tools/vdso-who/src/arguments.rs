@@ -194,9 +194,9 @@ impl Arguments {
         !self.command.is_empty()
     }
 
-    /// Returns whether descendants are watched. With --exact they are not, because they would have
-    /// no breakpoints, and no [`Guard`](crate::guard::Guard) that swallows the SIGTRAP of a
-    /// breakpoint.
+    /// Returns whether descendants are watched. With --exact they are not: only the command itself
+    /// gets breakpoints. If a descendant had breakpoints, nothing would swallow the SIGTRAP that a
+    /// breakpoint can raise, because a [`Guard`](crate::guard::Guard) does not trace descendants.
     pub(crate) fn follows(&self) -> bool {
         !self.no_children && !self.exact && (self.pid.is_some() || self.has_command())
     }

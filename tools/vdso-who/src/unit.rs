@@ -47,8 +47,11 @@ fn service(parts: &[&str]) -> Option<String> {
     }
 }
 
-/// Returns the runtime and the shortened id of a container, if this part of a path names one:
-/// `docker-ID.scope`, or `ID` in the directory of its runtime, or `lxc.payload.NAME`.
+/// Returns the runtime and the id of a container, if this part of a path names a container:
+///
+/// - `docker-ID.scope`: `docker`, and the id, shortened.
+/// - `ID`: the word `container`, because the part does not name the runtime, and the id, shortened.
+/// - `lxc.payload.NAME`: `lxc`, and the whole name.
 fn container(part: &str) -> Option<(&str, &str)> {
     if let Some(name) = part.strip_prefix("lxc.payload.") {
         return Some(("lxc", name));

@@ -15,7 +15,8 @@ impl Sample {
     /// Takes a sample: reads the counter, then the kernel's clock, then the counter again. Returns
     /// the sample and its cost, which is the number of ticks between the two reads of the counter.
     ///
-    /// The function is not inlined, so that its code is fetched only once.
+    /// [`Burst::take`] calls this function in two places. The function is not inlined, so both
+    /// calls run the same code, and the CPU fetches this code only once.
     #[inline(never)]
     fn take<S: Source>(source: &S) -> Option<(Self, u64)> {
         let ticks = source.ticks_ordered();
@@ -48,10 +49,10 @@ pub(crate) struct Burst {
 impl Burst {
     /// Takes at most `most` samples, and stops after one that took at most `enough` ticks.
     ///
-    /// If an interrupt comes between the two reads, the kernel's time of the sample is too late.
-    /// Nothing makes it too early. So the best sample is the one whose time is least ahead of the
-    /// time that its tick and `rate` predict. Without a rate, the best sample is the one that took
-    /// the fewest ticks.
+    /// If an interrupt comes between the read of the counter and the read of the kernel's clock,
+    /// the kernel's time of the sample is too late. Nothing makes it too early. So the best sample
+    /// is the one whose time is least ahead of the time that its tick and `rate` predict. Without a
+    /// rate, the best sample is the one that took the fewest ticks.
     pub(crate) fn take<S: Source>(
         source: &S,
         most: u32,
@@ -103,9 +104,10 @@ impl Interval {
     /// clocks alternate, and a turn is one read of each.
     ///
     /// Each read of the other clock is about halfway between two reads of the monotonic clock, so
-    /// the true difference is about in the middle of the interval. An earlier version used the end
-    /// of the interval that was nearer to the old offset, and was 41 ns late. More turns would not
-    /// have helped: each read takes time, so the interval always has a width.
+    /// the true difference is about in the middle of the interval. In an earlier version, the wall
+    /// clock used the end of the interval that was nearer to the offset from the measurement
+    /// before, and was 41 ns late. More turns would not have helped: each read takes time, so the
+    /// interval always has a width.
     pub(crate) fn measure<S: Source>(
         source: &S,
         turns: u32,

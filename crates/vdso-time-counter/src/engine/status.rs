@@ -12,9 +12,10 @@ pub struct State {
     /// How far a read of the monotonic clock can be from `CLOCK_MONOTONIC`, until the present
     /// segment ends: see [Error bound](crate#error-bound).
     ///
-    /// While the vDSO answers, the bound is the lead: how far this clock is ahead of the kernel's
-    /// clock, because it waits for the kernel's clock instead of going back. The lead is usually 0.
-    /// If a sandbox denies the clock, the bound is [`Duration::MAX`].
+    /// While the vDSO answers, the bound is the lead of this clock: how far its time is ahead of
+    /// the kernel's clock. This clock never goes back. If it has a lead, it returns the same time
+    /// until the kernel's clock has caught up. The lead is usually 0. If a sandbox denies the
+    /// clock, the bound is [`Duration::MAX`].
     pub error_bound: Duration,
     /// The number of [`Ticks`](crate::Ticks) per second: the mean since the counter was measured,
     /// or since adjtimex(2) changed the rate by more than NTP does. After a minute it is off by a
@@ -33,8 +34,9 @@ pub enum Status {
     Used,
     /// The counter's rate is being measured.
     ///
-    /// That takes 11 ms of reads. Reads more than a second apart never measure it. It is measured
-    /// again after a suspend, after a move or a restore of the virtual machine, and after setns(2).
+    /// A measurement takes 11 ms, and is made by the reads of the clock. If the reads are more than
+    /// a second apart, no measurement is ever completed. The rate is measured again after a
+    /// suspend, after a move or a restore of the virtual machine, and after setns(2).
     Calibrating,
     /// No read came in time to renew the segment. Of two reads within 1 ms, the second one makes
     /// the next segment.
@@ -88,7 +90,7 @@ macro_rules! reasons {
         }
 
         impl Unavailable {
-            // Public because the tests of the C library use it as well.
+            // `ALL` is public because the tests of the C library use it.
             #[doc(hidden)]
             pub const ALL: &[Self] = &[$(Self::$Reason),+];
         }
@@ -107,8 +109,8 @@ reasons! {
     NoCounter: "the vDSO reads no counter that this program can read",
     /// This is not Linux: std's clock answers.
     Unsupported: "this system is not Linux, so the clock of Rust's standard library answers",
-    /// The kernel derives its time from another clock source: see its `current_clocksource`. The
-    /// clock asks again after 10 s.
+    /// The kernel derives its time from a clock source other than the counter. The file
+    /// `current_clocksource` in /sys names that source. The clock asks again after 10 s.
     ClockSource: "the kernel's clock source is not the counter",
     /// The name of the kernel's clock source cannot be read: /sys is not mounted, or a sandbox
     /// denies it. The clock tries again after a second.
@@ -155,8 +157,8 @@ pub struct Statistics {
     /// the last segment was made, according to the kernel's clock and according to the counter. A
     /// difference of more than 25 % of that time, plus 8 to 16 us, is a jump. If more than the time
     /// of two segments has passed (16 to 32 ms), a difference of more than 500 ppm, plus 8 to
-    /// 16 us, is a jump as well. So a slew by adjtimex(2) counts as a jump if it begins or ends
-    /// while nothing reads the clock.
+    /// 16 us, is a jump as well. So if nothing reads the clock for that long, and a slew by
+    /// adjtimex(2) begins or ends meanwhile, the slew can count as a jump.
     pub steps: u64,
     /// How often a read of the clock found that `CLOCK_REALTIME` was set, or that a leap second set
     /// it back.

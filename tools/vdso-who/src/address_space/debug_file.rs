@@ -32,7 +32,7 @@ const DEBUGINFOD: &str = "debuginfod-find";
 /// Finds the debug file of a file without `.debug_info`: through its build id, through its debug
 /// link, on a debuginfod server, or, last, inside the file. `path` is the path of `file`, and
 /// `find` opens a file at a path. Without `downloads` no server is asked. Returns `None` for the
-/// vDSO and libc, because their functions are skipped.
+/// vDSO and libc, because a report skips their functions and shows the caller.
 pub(super) fn of(
     file: &Elf<'_>,
     path: &Path,

@@ -56,8 +56,8 @@ impl Followed {
         self.first.is_none() || self.pids.contains(&pid)
     }
 
-    /// Returns whether a record belongs to a watched process. Adds a process that a watched one has
-    /// forked.
+    /// Returns whether a record belongs to a watched process. If the record says that a process was
+    /// forked, first decides whether the new process is watched.
     pub(super) fn takes(&mut self, event: &Event) -> bool {
         match event {
             Event::Lost(_) => true,

@@ -71,8 +71,8 @@ fn leaf(line: &str) -> &str {
     }
 }
 
-/// Returns the verdict without the rate. The rate is an estimate that needs its caveat, and the
-/// title has room for only one line.
+/// Returns the sentence with which a report begins, without the rate of reads. The rate is an
+/// estimate that needs a note on its accuracy, and the title has room for only one line.
 #[cfg(feature = "svg")]
 fn title(report: &Report) -> String {
     let verdict = super::table::verdict(report);

@@ -43,7 +43,8 @@ const REGISTERS: &[u32] = if cfg!(target_arch = "aarch64") {
     &[5, 6, 7, 8]
 };
 
-/// A CPU's event, which also reports mappings and names, and its buffer.
+/// The event of a CPU, and the buffer of its records. The event takes samples, unless there are
+/// breakpoints, and also reports mappings and names.
 struct Ring {
     cpu: usize,
     sampler: Sampler,
@@ -119,7 +120,8 @@ impl Events {
     /// Opens the events: one for each CPU if the kernel allows that, otherwise one for each thread
     /// and CPU.
     pub(crate) fn open(plan: &Plan<'_>) -> io::Result<Self> {
-        // A breakpoint is at an address of one process, so its event is for that process only.
+        // A breakpoint is at an address of one process. So events for all processes are tried only
+        // if there are no breakpoints.
         if !plan.is_exact() {
             let opened = Self::open_all(plan, true);
             let is_denied = match &opened {

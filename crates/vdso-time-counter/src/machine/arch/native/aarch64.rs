@@ -76,6 +76,7 @@ impl Counter for CpuCounter {
     }
 }
 
-/// Whether the CPU may lack `CNTVCTSS_EL0`. Its initial value is not 0, so that the linker puts it
-/// in .data, like the clock, and not in .bss, which can be on another page.
+/// Whether the CPU may lack `CNTVCTSS_EL0`. The initial value is not 0, so that the linker puts
+/// this variable in .data, where the static `CLOCK` is as well. A variable in .bss can be on
+/// another page, so a read of the clock could need one more page.
 static NEEDS_ISB: AtomicBool = AtomicBool::new(true);
