@@ -36,8 +36,8 @@ use crate::types::{Timespec, Timeval, operators};
 /// # }
 /// ```
 ///
-/// Without the feature, jiff's `Timestamp::from_nanosecond` and time's
-/// `OffsetDateTime::from_unix_timestamp_nanos` take what [`as_nanos`](Self::as_nanos) returns.
+/// Without the feature `std`, call [`as_nanos`](Self::as_nanos) and pass the number to jiff's
+/// `Timestamp::from_nanosecond` or time's `OffsetDateTime::from_unix_timestamp_nanos`.
 ///
 /// The crate has no feature for serde, because serde can already write and read std's type. Give
 /// your struct a field of type `std::time::SystemTime`, and convert `into` it.
@@ -110,9 +110,10 @@ time_of_a_clock!(SystemTime of UnixTime, i128, Realtime, "CLOCK_REALTIME");
 impl SystemTime {
     /// The zero of `CLOCK_REALTIME`: 1970-01-01 00:00:00 UTC.
     ///
-    /// [`EPOCH`](SystemTime::EPOCH) is the zero of any clock. There are two constants, because Rust
-    /// ignores the default of a type parameter when it infers types: `EPOCH` can be used only where
-    /// something else names the clock.
+    /// The zero of any clock is [`EPOCH`](SystemTime::EPOCH). But `EPOCH` alone does not tell the
+    /// compiler which clock is meant, because Rust ignores the default of a type parameter when it
+    /// infers types. So `EPOCH` can be used only where something else determines the clock, while
+    /// `UNIX_EPOCH` always belongs to `CLOCK_REALTIME`.
     pub const UNIX_EPOCH: Self = Self::EPOCH;
 
     /// Creates a time from seconds since 1970, as [`as_secs`](Self::as_secs) returns them.

@@ -18,10 +18,10 @@ const LARGEST: usize = 1 << 20;
 const PT_LOAD: usize = 1;
 const PT_DYNAMIC: usize = 2;
 
-/// The loaded segment. A position in it can be stated in three ways, as the table shows. An address
-/// as linked is one that is right if the image is mapped at the address for which it was linked,
-/// which is usually 0. `p_vaddr`, `st_value` and the addresses in the dynamic section are such
-/// addresses.
+/// The loaded segment. A position in it can be stated in three ways, as the table shows. The
+/// "address as linked" is the address that the position would have in memory if the image were
+/// mapped at the address for which it was linked, which is usually 0. `p_vaddr`, `st_value` and the
+/// addresses in the dynamic section are addresses as linked.
 ///
 /// ```text
 ///                      image begins   segment begins   both end

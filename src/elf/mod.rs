@@ -24,8 +24,9 @@
 //!
 //! The functions of a first call do not call memcmp or memchr, for two reasons. First, a C program
 //! without libc has neither function. Second, a forked child starts without page table entries for
-//! libc's code, so such a call costs a page fault. With these calls, a first call in a child took
-//! 1.64 times as long as rustix's; without them, it took 1.19 times as long.
+//! libc's code, so a call of memcmp or memchr costs a page fault there. When the parser called
+//! memcmp and memchr, a first call in a child took 1.64 times as long as rustix's; without them, it
+//! took 1.19 times as long.
 //!
 //! The optimised code must not contain a panic (tests/codegen/no_panic.rs checks this), because a
 //! first call can come from a C program or from a signal handler, where a panic ends the process.

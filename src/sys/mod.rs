@@ -4,7 +4,7 @@
 //! functions, `syscall` (on Linux), `routes` and `warm_up`. build.rs sets the cfg flags. Without
 //! `vdso_time_clock`, lib.rs leaves this module out, and only types and traits exist.
 
-// The vDSO answers, on the architectures that have a table in `arch`.
+// On the architectures that have a table in `arch`, the vDSO answers.
 #[cfg(all(vdso_time_linux, not(vdso_time_libc_fallback)))]
 mod vdso;
 #[cfg(all(vdso_time_linux, not(vdso_time_libc_fallback)))]

@@ -2,9 +2,9 @@
 
 /// Turns a call that reads a clock into a [`Site`](crate::Site), and returns what the call returns.
 ///
-/// `traced!(call)` or `traced!("name", call)`. Without a name, the site gets the path of the module
-/// as its name. The call must return a [`Read`](crate::Read). An `i64` counts as the seconds of
-/// `time()`.
+/// Write `traced!(call)` or `traced!("name", call)`. Without a name, the site gets the path of the
+/// module as its name. The call must return a [`Read`](crate::Read). If the call returns an `i64`,
+/// the number counts as seconds, because `time()` returns its seconds as an `i64`.
 ///
 /// Without the feature `enabled`, the macro expands to the bare call.
 #[cfg(feature = "enabled")]
@@ -42,8 +42,9 @@ macro_rules! traced {
 /// With the feature `enabled`, turns a call that reads a clock into a [`Site`](crate::Site). This
 /// documentation was built without the feature, so the macro expands to the bare call.
 ///
-/// `traced!(call)` or `traced!("name", call)`. The call must return a [`Read`](crate::Read). An
-/// `i64` counts as the seconds of `time()`.
+/// Write `traced!(call)` or `traced!("name", call)`. The call must return a [`Read`](crate::Read).
+/// If the call returns an `i64`, the number counts as seconds, because `time()` returns its seconds
+/// as an `i64`.
 #[cfg(not(feature = "enabled"))]
 #[macro_export]
 macro_rules! traced {

@@ -18,7 +18,8 @@ use vdso_time_benches::pages::Table;
 
 const LINE: &str = "a line of tracing-subscriber";
 
-/// The ways in which the lines get their times. The first is the default of tracing-subscriber.
+/// The names of the contenders: which clock the time of a line comes from, and what formats the
+/// time. `default` is tracing-subscriber's own clock and format.
 const CLOCKS: [&str; 4] = [
     "default",
     "std, jiff",
@@ -26,9 +27,10 @@ const CLOCKS: [&str; 4] = [
     "without a time",
 ];
 
-/// std's clock, formatted in the same way as [`CoarseTime`]. The difference between `StdTime` and
-/// `CoarseTime` is what the coarse clock saves. tracing-subscriber's default reads std's clock as
-/// well, so the difference between `StdTime` and the default is what jiff's formatter saves.
+/// std's clock, formatted by jiff. [`CoarseTime`] uses jiff as well, so the difference between
+/// `StdTime` and `CoarseTime` is what the coarse clock saves. tracing-subscriber's default reads
+/// std's clock as well, but formats the time itself. So the difference between the default and
+/// `StdTime` is what jiff's formatter saves.
 struct StdTime;
 
 impl FormatTime for StdTime {

@@ -1,8 +1,8 @@
 //! `riscv64`.
 //!
 //! - Names and version: arch/riscv/kernel/vdso/vdso.lds.S. The image has no `time()`.
-//!   `__vdso_getcpu` makes the system call (arch/riscv/kernel/vdso/getcpu.S), as all functions did
-//!   before 5.7.
+//!   `__vdso_getcpu` makes the system call (arch/riscv/kernel/vdso/getcpu.S). Before Linux 5.8, all
+//!   functions of the vDSO did this.
 //! - Numbers: include/uapi/asm-generic/unistd.h.
 
 use crate::arch::abi::Shape::{Getcpu, Timespec64, Timeval64};

@@ -40,7 +40,8 @@ use crate::arch::{Entry, Shape};
 use crate::choice::{Choice, FallbackReason, Outcome};
 use crate::types::{ClockId, Timespec, Timespec32, Timeval};
 
-/// A function pointer, and the shape that stands for its signature in the tables.
+/// A type of function pointers. `SHAPE` is the C signature of the functions, as the tables of
+/// `arch::table` state it for symbols and system calls.
 ///
 /// # Safety
 ///
@@ -60,7 +61,8 @@ macro_rules! signatures {
     )+};
 }
 
-// A reference is a pointer that is valid for writes. `None` is null.
+// In these signatures, a reference stands for a C pointer through which the function may write, and
+// an `Option` of a reference for a C pointer that may also be null.
 signatures! {
     ClockFn: Timespec64 = fn(ClockId, &mut Timespec) -> i32;
     ClockFn32: Timespec32 = fn(ClockId, &mut Timespec32) -> i32;
@@ -87,7 +89,9 @@ signatures! {
 pub(crate) struct Slot<F> {
     /// The address of the function.
     address: AtomicPtr<()>,
-    /// The slot's first value. It finds the function, fills the slots and calls the function.
+    /// The function that a new slot holds. In the slot of a public function, it finds the functions
+    /// of the vDSO, fills all slots, and then calls the function that the slot holds. In the slots
+    /// of `time32`, which only adapters call, it returns an error.
     resolver: F,
     /// A function of this program with the slot's signature. It calls a function of the vDSO that
     /// has another signature.
@@ -118,8 +122,8 @@ impl Code {
 }
 
 impl<F: FnPtr> Slot<F> {
-    /// Creates a slot that holds its resolver. `adapter` is the same as `fallback` if no
-    /// candidate has another signature.
+    /// Creates a slot that holds its resolver. A slot needs no adapter if every symbol that can
+    /// answer has the slot's own signature. The caller then also passes the fallback as `adapter`.
     pub(crate) const fn new(resolver: F, adapter: F, fallback: F) -> Self {
         Self {
             address: AtomicPtr::new(address_of(resolver)),

@@ -20,7 +20,8 @@
 //!
 //! # In a server
 //!
-//! [`check`] is the proof alone, for a start-up check or a health endpoint:
+//! [`check`] tests whether the given reads stay in user space, but does not measure their costs.
+//! Use it in a start-up check or in a health endpoint:
 //!
 //! ```
 //! use vdso_time::ClockId;
@@ -178,7 +179,8 @@ pub fn check<R: Copy + Into<Call>>(calls: &[R]) -> Result<(), Finding> {
     include(&mut calls, &Call::USUAL);
     if !platform::is_counter_fatal() && !platform::may_be_new() {
         let check = Check::of(&calls, CALLS_OF_A_CHECK, false);
-        // A proof of user space holds in an emulator as well, so the supervisor need not be known.
+        // `worst_location` needs the supervisor, such as an emulator, only to judge reads that
+        // enter the kernel. `UserSpace` is right under every supervisor, so none is looked for.
         if worst_location(&check.measurements, None, &about) == Location::UserSpace {
             return Ok(());
         }
@@ -195,7 +197,9 @@ pub fn check<R: Copy + Into<Call>>(calls: &[R]) -> Result<(), Finding> {
 /// 0.9 to 1.2 s.
 const SETTLING: Duration = Duration::from_millis(1500);
 
-/// A check of some calls, and the conclusion for the calls that the verdict is about.
+/// A check, and the verdict that follows from it: the location, the cause, and the cause as a
+/// sentence. The check can include more calls than the verdict is about: [`check`] adds calls on
+/// which the advice depends, and [`diagnose`] reports on all calls.
 struct Verdict {
     platform: Platform,
     check: Check,

@@ -1,8 +1,8 @@
 //! `vdso-doctor --metrics`: the diagnosis as OpenMetrics text, for the textfile collector of
 //! node_exporter.
 //!
-//! That collector reads Prometheus's own text format, which is older than OpenMetrics and has fewer
-//! types. So every metric is a gauge, a type that exists in both formats.
+//! The textfile collector reads Prometheus's own text format, which is older than OpenMetrics and
+//! has fewer types. So every metric is a gauge, a type that exists in both formats.
 
 use std::fmt::{Display, Write as _};
 
@@ -62,7 +62,8 @@ impl Text {
         let _ = writeln!(self.0, "vdso_doctor_{name}{labels} {value}");
     }
 
-    /// Writes a metric, with a sample for each call for which `value` returns one.
+    /// Writes a metric. Each call gets a sample, except `clock_getres` and the calls for which
+    /// `value` returns `None`.
     fn calls(
         &mut self,
         diagnosis: &Diagnosis,

@@ -16,7 +16,8 @@ use vdso_time::{ClockId, syscall};
 /// The error number of a denied call: "Exchange full".
 pub(crate) const MARK: c_int = libc::EXFULL;
 
-/// Every system call, old and new, that can answer one of the functions.
+/// The system calls, old and new, that can answer `time`, `gettimeofday`, `clock_gettime`,
+/// `clock_getres` or `getcpu`.
 const CLOCK_CALLS: &[c_long] = &[
     libc::SYS_clock_gettime,
     libc::SYS_clock_getres,
@@ -47,9 +48,9 @@ pub(crate) fn deny_clock_calls() -> Result<(), String> {
     Ok(())
 }
 
-/// Blocks signals in this thread, because a signal handler that ran in this thread could not read
-/// the clock. Other threads then handle the signals. The signals of faults are not blocked, because
-/// a fault must still reach its handler.
+/// Blocks signals in this thread, because the filter would also deny the clock calls of a signal
+/// handler that runs in this thread. Other threads then handle the signals. The signals of faults
+/// are not blocked, because a fault must still reach its handler.
 fn block_signals() {
     use Signal::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
     let mut signals = SigSet::all();

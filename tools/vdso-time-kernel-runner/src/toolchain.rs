@@ -135,8 +135,8 @@ impl Compiler {
         self.with_libraries(workspace::cargo(sh))
             .env("RUSTC", self.program("rustc"))
             .env("RUSTDOC", self.program("rustdoc"))
-            // A wrapper could call another compiler. An empty value means that there is no wrapper,
-            // even if cargo's configuration names one.
+            // cargo must not start rustc through a wrapper, because the wrapper could call another
+            // compiler. An empty value turns off even a wrapper that cargo's configuration names.
             .env("RUSTC_WRAPPER", "")
             .env("RUSTC_WORKSPACE_WRAPPER", "")
             .env_remove("RUSTC_BOOTSTRAP")
@@ -192,8 +192,8 @@ fn is_installed(triple: &str) -> Result<bool> {
 
 fn build_tree(draft: &Path, architectures: &[&str]) -> Result<()> {
     let native = native_architecture(&Shell::new()?)?;
-    // The name of this package contains the version of its library. So if the suite has another
-    // version, apt does not find the package, and the command fails.
+    // The name of the package with libstd contains the version of Rust. So if the suite has another
+    // version, apt does not find this package, and the command fails.
     let library = format!("libstd-rust-web-{MSRV}");
     let mut packages = Vec::new();
     for name in [
@@ -217,9 +217,10 @@ fn build_tree(draft: &Path, architectures: &[&str]) -> Result<()> {
     Ok(fs::remove_dir_all(draft.join("usr/share"))?)
 }
 
-/// Moves the sources of the standard library to where a compiler looks for them, and deletes the
-/// sources of the compiler, which are nine tenths of the package. In the package, that place is an
-/// absolute link, which is removed first.
+/// Moves the sources of the standard library to the directory where the compiler looks for them.
+/// In rust-web-src, the path of this directory is an absolute symbolic link, which would lead out
+/// of the tree, so the link is removed first. Also deletes all other sources of the package: those
+/// of the compiler, which are nine tenths of the package.
 fn move_sources(tree: &Path) -> Result<()> {
     let sources = tree.join("usr/src");
     let directories = cache::entries(&sources)?;

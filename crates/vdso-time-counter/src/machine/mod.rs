@@ -2,8 +2,9 @@
 
 pub(crate) mod arch;
 
-// On Linux the kernel is asked about its clock source. On other systems std's clock answers, and no
-// question is asked.
+// On Linux, the module `linux` asks the kernel for its clock source, because the CPU's counter is
+// used only if the kernel uses it as well. On other systems, the counter is never used, and std's
+// clock answers.
 #[cfg(all(
     any(target_os = "linux", target_os = "android"),
     not(vdso_time_other_os)

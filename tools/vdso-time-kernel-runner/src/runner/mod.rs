@@ -23,16 +23,19 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::exit_code;
 use crate::{sigchld, step};
 
-/// The variable with a [`Plan`] in JSON. The command `on` sets it for `runner`.
+/// The environment variable that contains a [`Plan`] in JSON. The command `on` sets it for the
+/// command `runner`, which cargo starts.
 pub const PLAN_VARIABLE: &str = "VDSO_TIME_RUNNER_PLAN";
 
-/// The variable with the seconds that a program may run, and their default.
+/// The environment variable that sets how many seconds a program may run.
 pub const TIMEOUT_VARIABLE: &str = "VDSO_TIME_GUEST_TIMEOUT";
+/// How many seconds a program may run if [`TIMEOUT_VARIABLE`] is not set.
 const TIMEOUT: u32 = 120;
 
-/// The variable with the minimum memory of a guest in MiB, and its default, which is enough for
-/// most tests.
+/// The environment variable that sets the minimum memory of a guest in MiB.
 pub const MEMORY_VARIABLE: &str = "VDSO_TIME_GUEST_MEMORY";
+/// The minimum memory of a guest in MiB if [`MEMORY_VARIABLE`] is not set. This is enough for most
+/// tests.
 const MEMORY: u32 = 512;
 
 /// The exit code if the machine failed or the program ran too long. timeout(1) uses the same code

@@ -18,8 +18,8 @@ pub(crate) struct Frame {
     pub(crate) module: String,
     #[serde(skip)]
     pub(crate) has_name: bool,
-    /// Whether the address is in code without a file, or not mapped. Other code can appear at such
-    /// an address later.
+    /// Whether the address is not mapped, or is in memory without a file on disk, such as the
+    /// memory of a just-in-time compiler. Other code can appear at such an address later.
     #[serde(skip)]
     pub(super) is_volatile: bool,
 }
