@@ -62,8 +62,9 @@ causes! {
     Slow = "slow",
         "a hypervisor traps reads of the counter",
         "Choose another clock source, or read the clock less often.";
-    /// The cost is unknown, because the measurement was inconclusive or because libc answers.
-    /// vdso-doctor also reports this cause if it cannot prove where the clock is read.
+    /// The cost is unknown, because the measurement was inconclusive, or because libc or Rust's
+    /// standard library reads the clock on this target. vdso-doctor also reports this cause if it
+    /// cannot prove where the clock is read.
     CannotTell = "cannot-tell",
         "it is unknown where the clock is read",
         "Run vdso-doctor, which can prove it.";

@@ -3,8 +3,8 @@
 //! The macro does not define `now` and `try_now`. No macro defines the traits `MonotonicClock`,
 //! `WallClock`, `InstantSource` and `SystemTimeSource` either. The reason is the error messages
 //! that users see: if an error in a user's program concerns a function that a macro defines, rustc
-//! also shows the macro and each invocation around it. For `Instant::now`, that took 25 lines.
-//! rustc also prints the path of such a function as `clocks::common::<impl Instant>::now`.
+//! also shows the macro and each invocation around it. When a macro defined `Instant::now`, this
+//! took 25 lines. rustc also printed the function's path as `clocks::common::<impl Instant>::now`.
 
 use core::any::type_name;
 
@@ -37,8 +37,8 @@ macro_rules! time_of_a_clock {
 
             #[doc = concat!("Creates a time of `", $clock, "` from seconds and nanoseconds since its zero.")]
             ///
-            /// `try_from` does the same for any clock, but its callers must name the clock, for
-            /// example in the type of the result. Rust ignores the default of a type parameter when
+            /// `try_from` does the same for any clock. Its callers must name the clock, for example
+            /// in the type of the result, because Rust ignores the default of a type parameter when
             /// it infers types.
             ///
             /// # Errors

@@ -162,7 +162,8 @@ clocks! {
 
     /// `CLOCK_TAI`: International Atomic Time, which counts leap seconds.
     ///
-    /// It equals `CLOCK_REALTIME` until NTP sets the offset between the two. It can step.
+    /// This clock equals `CLOCK_REALTIME` until NTP sets the offset between the two clocks. Like
+    /// `CLOCK_REALTIME`, it can step.
     pub struct Tai: WallClock, SystemTimeSource, SystemTime = TAI;
 }
 

@@ -60,11 +60,12 @@ pub fn getcpu() -> Result<Cpu, Errno> {
 /// What `EINVAL` from a system call means.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Einval {
-    /// The kernel does not have the clock that the caller chose, so no other system call is tried.
+    /// The caller chose the clock, so `EINVAL` means that the kernel does not have that clock. No
+    /// other system call is tried.
     IsFinal,
-    /// This system call cannot read the clock that this crate chose, so the next system call is
-    /// tried. For example, a kernel without CONFIG_POSIX_TIMERS has no `CLOCK_REALTIME_COARSE`, but
-    /// its gettimeofday(2) still answers.
+    /// This crate chose the clock, so `EINVAL` means only that this system call cannot read that
+    /// clock. The next system call is tried. For example, a kernel without CONFIG_POSIX_TIMERS has
+    /// no `CLOCK_REALTIME_COARSE`, but its gettimeofday(2) still answers.
     TriesNext,
 }
 

@@ -78,7 +78,8 @@ impl Reader {
 pub(crate) const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
     ("tsc", Reader::Vdso, "the CPU's time-stamp counter"),
     // The vDSO can read `tsc-early`, but the kernel drops this source when it has measured `tsc`.
-    // So the reader is not `Vdso`: the doctor must advise users to replace `clocksource=tsc-early`.
+    // Users must be advised to replace the kernel's parameter `clocksource=tsc-early`. The doctor
+    // gives this advice only for sources that are not `Vdso`, so this row has `VdsoIfStable`.
     (
         "tsc-early",
         Reader::VdsoIfStable,
@@ -350,8 +351,11 @@ fn is_guest_kernels(linked_for: u64, release: &str) -> bool {
     linked_for == 0xffff_ffff_ff70_0000 && version >= [3, 18]
 }
 
-/// Returns whether an emulator answers this process's system calls. QEMU does not implement
-/// `PR_GET_SECCOMP`, but its /proc/thread-self/status comes from a kernel that does.
+/// Returns whether an emulator answers this process's system calls.
+///
+/// QEMU does not implement `PR_GET_SECCOMP`, but its /proc/thread-self/status comes from a kernel
+/// that does. So if prctl(2) fails with `EINVAL` although that file has a line `Seccomp:`, an
+/// emulator answers the system calls.
 fn is_emulated(read: impl Fn(&str) -> Option<String>) -> bool {
     // SAFETY: `PR_GET_SECCOMP` takes no argument.
     let mode = Errno::result(unsafe { libc::prctl(libc::PR_GET_SECCOMP) });

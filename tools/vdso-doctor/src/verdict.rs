@@ -132,14 +132,14 @@ impl<'a> Facts<'a> {
         if measurement.entered < measurement.calls {
             return Cause::Sometimes;
         }
-        // The vDSO can read `CLOCK_MONOTONIC`, so the clock source is not the reason: the vDSO does
-        // not have this clock.
+        // If the vDSO reads `CLOCK_MONOTONIC` in user space, it can read the clock source. So
+        // `measurement.call` enters the kernel for another reason: the vDSO does not read the clock
+        // of this call.
         if self.is_in_user_space(MONOTONIC) {
             return Cause::ClockNotServed;
         }
-        // The clock source and the CPU's flags that a guest kernel shows explain nothing: they
-        // describe the kernel on which the guest kernel runs, or have another meaning in the guest
-        // kernel than in Linux.
+        // Under gVisor, WSL 1 and user-mode Linux, the clock source and the CPU's flags explain
+        // nothing: they describe the kernel underneath, or do not mean what they mean in Linux.
         if supervisor.is_some() {
             return Cause::GuestKernel;
         }

@@ -14,8 +14,8 @@ use crate::machine::arch::{Counter as _, CpuCounter};
 const CURRENT: &core::ffi::CStr =
     c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// Returns whether this thread must not read the counter that the vDSO reads: `PR_GET_TSC` of
-/// prctl(2).
+/// Returns whether a read of the CPU's counter would send SIGSEGV to this thread, according to
+/// `PR_GET_TSC` of prctl(2). A call of a vDSO function that reads the counter would do the same.
 fn is_denied() -> bool {
     const PR_GET_TSC: usize = 25;
     const PR_TSC_SIGSEGV: u32 = 2;
@@ -35,8 +35,9 @@ fn is_denied() -> bool {
 /// the counters do not agree, it marks the TSC unstable and changes to another clock source. On the
 /// other architectures the kernel relies on the hardware, and so does this crate.
 pub(super) fn detect(trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
-    // The high-water mark is a 64-bit atomic. A program that is built for ARMv5 has no such
-    // atomics, on whatever CPU it runs.
+    // The counter is not used without 64-bit atomics, because the clock keeps its high-water mark
+    // (engine/high_water.rs) in a 64-bit atomic. A program that is compiled for ARMv5 has none, on
+    // whatever CPU it runs.
     #[allow(clippy::const_is_empty, reason = "it is empty on other architectures")]
     let has_source = !CpuCounter::CLOCK_SOURCES.is_empty();
     let is_readable = cfg!(target_has_atomic = "64") && has_source;
@@ -47,8 +48,9 @@ pub(super) fn detect(trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
         return Err(Unavailable::Denied);
     }
     let keeper = keeper()?;
-    // QEMU does not emulate an invariant TSC. With `vdso_time_assume_invariant`, the tests assume
-    // that the TSC is invariant, and with `vdso_time_not_invariant` that it is not.
+    // QEMU does not emulate an invariant TSC, so tests that run in QEMU set the cfg
+    // `vdso_time_assume_invariant`, with which every TSC counts as invariant. With the cfg
+    // `vdso_time_not_invariant`, no TSC does.
     let is_invariant = (CpuCounter::is_invariant() || cfg!(vdso_time_assume_invariant))
         && !cfg!(vdso_time_not_invariant);
     keeper.check_rate(is_invariant, trusts_hypervisor)?;

@@ -48,10 +48,10 @@ pub(super) struct Module {
 /// A function.
 pub(super) struct Symbol {
     pub(super) range: Range<u64>,
-    /// The offset of its name in a file. The name itself is not kept, because many symbols can
-    /// share one long name.
+    /// The offset of the function's name in the module's `image` or `debug_image`. The name itself
+    /// is not kept, because many symbols can share one long name.
     name: u64,
-    /// Whether that file is the debug file.
+    /// Whether `name` is an offset in `debug_image`.
     is_in_debug_file: bool,
 }
 

@@ -1,12 +1,12 @@
 //! Names of just-in-time compiled code, which its compiler appends to /tmp/perf-PID.map.
 //!
-//! The kernel's records of new mappings do not show when the file has new names. If a compiler
+//! The kernel's records of new mappings do not show when this file has new names. If a compiler
 //! writes code into memory that is already mapped, the kernel writes no record, so only the file
 //! shows that there is new code. If the compiler changes a mapping, the kernel writes a record, but
 //! a compiler can change mappings every millisecond. The file can be a hundred megabytes long, so
 //! reading it after each record would take too long. Instead, the file is checked ten times a
-//! second, and immediately for an address without a name. Only its new lines are read. The names
-//! stay in the file, and only their offsets are kept in memory.
+//! second, and immediately when an address is looked up that has no known name. Only the new lines
+//! of the file are read. The names stay in the file, and only their offsets are kept in memory.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -22,10 +22,12 @@ use crate::proc;
 /// For how long the known name of an address is used before the file is checked for a later one.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How many bytes are read in one call, how many are compared to notice that the file was
-/// rewritten, and how many are read at most from all maps of a process together.
+/// How many bytes are read in one call.
 const CHUNK: usize = 1 << 20;
+/// How many of the last bytes that were read are compared with the file's, to notice that the file
+/// was rewritten.
 const END: usize = 64;
+/// The maximum number of bytes that are read from the map of a process and its earlier versions.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// What is at the path of a process's map.

@@ -1,5 +1,5 @@
 //! `arm`: the virtual count of the generic timer (Arm Architecture Reference Manual, G6.2). The
-//! kernel lets programs read it only if its vDSO reads it as well.
+//! kernel lets programs read the count only if the kernel's vDSO reads the count as well.
 //!
 //! The instructions are written as numbers, because the assembler accepts some of their mnemonics
 //! only after a directive that marks the whole object as ARMv7. A linker would then allow ARMv7
@@ -57,8 +57,8 @@ impl Counter for CpuCounter {
     }
 }
 
-/// Returns whether this is Thumb code, where a `mov` has 2 bytes instead of 4. Stable Rust has
-/// no cfg for that.
+/// Returns whether this function was compiled to Thumb code, in which a `mov` has 2 bytes instead
+/// of 4. Stable Rust has no cfg that distinguishes Thumb code from ARM code.
 #[inline]
 fn is_thumb() -> bool {
     let length: u32;

@@ -1,8 +1,9 @@
 //! `riscv64`: the `time` CSR (The RISC-V Instruction Set Manual, volume I, "Zicntr"), which has a
-//! constant rate and one time for all harts.
+//! constant rate and shows the same time on all harts.
 //!
 //! Linux lets every program read the CSR (drivers/perf/riscv_pmu_sbi.c, `CSR_SCOUNTEREN`). For a
-//! fence, a read of a CSR counts as device input (the same manual, "Zicsr"). The clock source is in
+//! fence, a read of a CSR counts as device input (the same manual, "Zicsr"), so `fence iorw, i`
+//! orders the read after all earlier memory accesses. The clock source is in
 //! drivers/clocksource/timer-riscv.c.
 
 use core::arch::asm;
