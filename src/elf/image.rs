@@ -158,9 +158,9 @@ impl<'a> Image<'a> {
 
     /// Returns `p_vaddr` of the loaded segment.
     ///
-    /// It is usually 0. It is not 0 if the image is prelinked, like the images of gVisor, of
-    /// user-mode Linux and of x86_64 kernels before 3.14, or if the image was relocated when it was
-    /// loaded, like QEMU's.
+    /// `p_vaddr` is usually 0. It is not 0 if the image is prelinked, like the images of gVisor,
+    /// of user-mode Linux and of x86_64 kernels before 3.14, or if the image was relocated when it
+    /// was loaded, like QEMU's.
     #[must_use]
     pub fn load_address(&self) -> u64 {
         self.load.vaddr
@@ -168,9 +168,9 @@ impl<'a> Image<'a> {
 
     /// Returns the symbols that can be called.
     ///
-    /// The type of such a symbol is `STT_FUNC` or `STT_NOTYPE`, its binding is `STB_GLOBAL` or
-    /// `STB_WEAK`, and it is defined in the image and not absolute. Symbols whose names the kernel
-    /// blanked are included (see `FallbackReason::BlankedNames`).
+    /// A symbol can be called if its type is `STT_FUNC` or `STT_NOTYPE`, its binding is
+    /// `STB_GLOBAL` or `STB_WEAK`, and it is defined in the image and not absolute. Symbols whose
+    /// names the kernel blanked are included (see `FallbackReason::BlankedNames`).
     #[must_use]
     pub fn symbols(self) -> impl FusedIterator<Item = Symbol<'a>> + Clone {
         self.entries()
@@ -374,8 +374,8 @@ fn binding(entry: Bytes<'_>) -> u8 {
 /// Returns the number of symbols of an image. `known` is the whole image or its first bytes. Fails
 /// if more symbols may follow after the end of `known`.
 ///
-/// No field of the image contains this number, so it is derived from the tables. An example is the
-/// image of Linux 6.18 for x86_64:
+/// No field of the image contains the number of symbols, so this function derives it from the
+/// tables. An example is the image of Linux 6.18 for x86_64:
 ///
 /// ```text
 /// 0x0120  DT_HASH       nbucket 3, nchain 14

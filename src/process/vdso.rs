@@ -32,16 +32,16 @@ pub struct Vdso<'a> {
 impl Vdso<'static> {
     /// Finds the vDSO that the kernel mapped, and parses it.
     ///
-    /// The function allocates nothing, takes no lock and does not change `errno`, so a signal
-    /// handler may call it. Before it reads a page, it makes a system call of 0.1 us to check that
-    /// the page is readable. Each call checks and parses the image again; only the clock functions
-    /// keep what they found.
+    /// `locate` allocates nothing, takes no lock and does not change `errno`, so a signal handler
+    /// may call it. Before it reads a page, it makes a system call of 0.1 us to check that the page
+    /// is readable. Each call checks and parses the image again; only the clock functions keep what
+    /// they found.
     ///
-    /// The function is safe because only unsafe code can remove the vDSO (`munmap`, `mremap`). Such
-    /// code must remove all of the vDSO, and must do so before the first use of this crate. In a
-    /// process whose sandbox denies `rt_sigprocmask`, such code must not remove the vDSO at all,
-    /// because the address from getauxval(3) is then used unchecked. If other memory is mapped
-    /// where the vDSO was, that memory must not change later.
+    /// `locate` is a safe function, because only unsafe code can remove the vDSO (with `munmap` or
+    /// `mremap`). Code that removes the vDSO must remove all of it, and must do so before the first
+    /// use of this crate. If a sandbox denies `rt_sigprocmask`, code must not remove the vDSO at
+    /// all, because `locate` then uses the address from getauxval(3) without a check. If other
+    /// memory is mapped where the vDSO was, that memory must not change later.
     ///
     /// # Errors
     ///
@@ -136,9 +136,9 @@ impl<'a> Vdso<'a> {
 
     /// Returns the functions of the image that this crate calls, as typed pointers.
     ///
-    /// A call through such a pointer omits two steps that this crate's own functions take. Before
-    /// they call the vDSO, they load the pointer from memory. After the call, all of them except
-    /// [`time`](crate::time()) test whether the vDSO failed and, if so, ask the kernel.
+    /// A call through one of the returned pointers omits two steps that this crate's own functions
+    /// take. Before they call the vDSO, they load the pointer from memory. After the call, all of
+    /// them except [`time`](crate::time()) test whether the vDSO failed and, if so, ask the kernel.
     ///
     /// No function is found in an image of another architecture, or where this crate calls libc
     /// ([`ARCH`](crate::ARCH) is `None`).
@@ -180,8 +180,9 @@ impl<'a> Vdso<'a> {
 
 /// Sets the address of the vDSO, for a program with its own `_start`.
 ///
-/// Such a program finds the auxiliary vector on its stack (docs/NO_LIBC.md). Null means that the
-/// vector has no `AT_SYSINFO_EHDR`.
+/// A program with its own `_start` finds the auxiliary vector on its stack (docs/NO_LIBC.md).
+/// `ehdr` is the value of `AT_SYSINFO_EHDR` in this vector, or null if the vector has no such
+/// entry.
 ///
 /// # Errors
 ///

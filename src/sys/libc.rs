@@ -55,9 +55,11 @@ pub(crate) mod calls {
         kernel::getcpu(libc::SYS_getcpu as u32)
     }
 
-    /// Returns the time that `call` writes, and leaves `errno` alone. `call` is a closure and not a
-    /// function pointer, so that the closure calls libc directly. CFI would check a call through a
-    /// pointer.
+    /// Returns the time that `call` writes, and leaves `errno` alone.
+    ///
+    /// `call` is a closure that calls libc directly, and not a pointer to libc's function. LLVM's
+    /// CFI checks each call through a pointer, and ends the program if the function is not in CFI's
+    /// tables.
     #[allow(
         clippy::useless_conversion,
         reason = "a `long` has 32 bits on some of these targets"

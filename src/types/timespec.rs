@@ -12,8 +12,8 @@ const NANOS_PER_SEC: i64 = 1_000_000_000;
 
 /// A time in seconds and nanoseconds, 64 bits each on every architecture.
 ///
-/// It has the layout of `struct __kernel_timespec` (include/uapi/linux/time_types.h). Unlike
-/// [`Instant`] and [`SystemTime`], the type does not say which clock the time is from.
+/// A `Timespec` has the layout of `struct __kernel_timespec` (include/uapi/linux/time_types.h).
+/// Unlike [`Instant`] and [`SystemTime`], the type does not say which clock the time is from.
 ///
 /// There is no conversion to `libc::timespec`, because libc's type would then be part of this
 /// crate's API, and a new major version of libc would break the API. Convert the two fields
@@ -88,8 +88,8 @@ impl Timespec {
 
     /// Returns the duration since `earlier`, or `None` if `earlier` is later.
     ///
-    /// The result is also `None` if the duration is 2^64 seconds or longer, which is possible only
-    /// if a `tv_nsec` is out of its range.
+    /// The result is also `None` if `earlier` is 2^64 seconds or more before this time. That is
+    /// possible only if the `tv_nsec` of one of the two times is out of its range.
     #[inline]
     #[must_use]
     pub const fn checked_duration_since(self, earlier: Self) -> Option<Duration> {

@@ -15,8 +15,8 @@ use super::machine::{Native, kernel_nanos};
 ///
 /// The type implements `$Trait` and its value implements `$Source`. Its times are of the type
 /// `$Time`, on the scale of the kernel's clock `$Scale`. `$fast` makes a fast read, and returns
-/// `None` if that cannot answer. Then `$slow` makes a slow read, and returns `None` if a sandbox
-/// denies the clock.
+/// `None` if a fast read cannot answer. In that case `$slow` makes a slow read, and returns `None`
+/// if a sandbox denies the clock.
 ///
 /// A slow read is a separate function that returns what its caller returns, so the caller ends with
 /// a jump to it. A function that reads the clock therefore needs no stack frame and saves no
@@ -140,13 +140,13 @@ clock! {
 clock! {
     /// `CLOCK_REALTIME`, read from the counter after all earlier instructions.
     ///
-    /// It is the monotonic clock of this crate plus an offset. The offset is measured once and then
-    /// kept, so the clock goes back only if `CLOCK_REALTIME` does, except as [Order](super#order)
-    /// says. The offset is right to a fraction of the time that a read of the kernel's clocks
-    /// takes: to about 5 ns if a read takes 25 ns. If `CLOCK_REALTIME` is set, or a leap second
-    /// sets it back (`STA_INS`), this clock makes the same step at its next segment, at most 17 ms
-    /// later. It might miss a step that is smaller than the time that eight reads of the kernel's
-    /// clocks take, usually 200 ns.
+    /// `CounterRealtime` is the monotonic clock of this crate plus an offset. The offset is
+    /// measured once and then kept, so `CounterRealtime` goes back only if `CLOCK_REALTIME` does,
+    /// except as [Order](super#order) says. The offset is right to a fraction of the time that a
+    /// read of the kernel's clocks takes: to about 5 ns if a read takes 25 ns. If `CLOCK_REALTIME`
+    /// is set, or a leap second sets it back (`STA_INS`), `CounterRealtime` makes the same step at
+    /// its next segment, at most 17 ms later. It might miss a step that is smaller than the time
+    /// that eight reads of the kernel's clocks take, usually 200 ns.
     ///
     /// # Examples
     ///

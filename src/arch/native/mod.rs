@@ -1,10 +1,12 @@
 //! The code that makes a system call on the architecture of this build, and the architecture's
 //! table.
 //!
-//! On x86 and arm, this code is the function `vdso_time_enter` in assembly. Its symbol is weak,
-//! because a program may link several copies of this crate. If LTO joins several copies, the
-//! assembly defines the symbol only once. Either way all copies share one definition, so a version
-//! of this crate that changes the arguments must also change the name.
+//! On x86 and arm, the code that makes a system call is the function `vdso_time_enter` in assembly.
+//! A program may link several copies of this crate. The symbol of the function is weak, so that the
+//! linker accepts several definitions and uses one of them. If LTO joins several copies, `.ifndef`
+//! makes sure that the assembly defines the symbol only once. Either way all copies share one
+//! definition. So a version of this crate that changes the arguments of the function must also
+//! change its name.
 //!
 //! The symbol is hidden as well, which means that only code in the same shared object can refer to
 //! it. The Rust function that calls `vdso_time_enter` is never inlined, because its own caller may
@@ -89,7 +91,7 @@ pub(crate) use by_libc::{DISCOVERY, OPEN_FLAGS, syscall};
 #[cfg(not(vdso_time_libc_fallback))]
 pub(crate) use imp::{ABI, syscall};
 
-/// The numbers of the system calls that find and probe the image.
+/// The numbers of the system calls that find the vDSO and check whether its pages can be read.
 #[cfg(not(vdso_time_libc_fallback))]
 pub(crate) const DISCOVERY: &crate::arch::Discovery = &ABI.discovery;
 

@@ -9,9 +9,12 @@ use crate::types::{ClockId, Timespec, Timespec32};
 pub(super) static CLOCK_GETTIME: Slot<ClockFn32> = Slot::new(none, none, none);
 pub(super) static CLOCK_GETRES: Slot<ClockFn32> = Slot::new(none, none, none);
 
-/// Fails, so that the caller asks the kernel. A thread can come here through an adapter, because
-/// calls load both slots `Relaxed`: it may see the adapter in the first slot before it sees the
-/// vDSO's function in the slot that the adapter calls.
+/// Fails, so that the caller asks the kernel.
+///
+/// An adapter can call this function, although the vDSO's function is stored in the adapter's slot
+/// ([`CLOCK_GETTIME`] or [`CLOCK_GETRES`]) before the adapter is stored in the slot of the public
+/// function. The reason is that calls load both slots `Relaxed`, so a thread may see the adapter
+/// before it sees the vDSO's function.
 extern "C" fn none(_: ClockId, _: &mut Timespec32) -> i32 {
     -Errno::ENOSYS.raw_os_error()
 }

@@ -1,6 +1,7 @@
-//! A tracer of all threads of a command. On some machines, the CPU does not report which breakpoint
-//! was hit. There, a breakpoint raises SIGTRAP, which would end the command. The tracer swallows
-//! these signals.
+//! A tracer of all threads of a command, for `--exact`, which sets hardware breakpoints on the
+//! functions of the vDSO. On some machines, the CPU does not report which of these breakpoints was
+//! hit. The breakpoint then raises SIGTRAP, which would end the command. So the tracer swallows
+//! each SIGTRAP that comes from a breakpoint.
 
 #![allow(
     unsafe_code,
@@ -25,8 +26,9 @@ use crate::{mapping, proc};
 /// A thread that traces a command.
 pub(crate) struct Guard {
     pub(crate) waiter: JoinHandle<Result<ExitStatus, Errno>>,
-    /// Receives a message each time the command has executed a program. The program runs once the
-    /// message is dropped. The receiver is None once the measurement is over.
+    /// Receives a message each time the command has executed a new program with execve(2). The
+    /// tracer stops the new program at its start, and resumes it when the message is dropped. The
+    /// receiver is None once the measurement is over.
     pub(crate) executed: Option<Receiver<SyncSender<()>>>,
     /// How many signals were swallowed.
     pub(crate) swallowed: Arc<AtomicU64>,

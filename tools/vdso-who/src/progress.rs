@@ -21,8 +21,8 @@ pub(crate) struct Progress {
 impl Progress {
     pub(crate) fn set_download(&self, path: Option<&Path>) {
         if let Ok(mut download) = self.download.lock() {
-            // The watched process chose the name, so it can contain control characters, which a
-            // terminal would obey.
+            // The watched process chose the file and its name. So the name can contain control
+            // characters, which a terminal would obey.
             *download = path.map(|path| path.to_string_lossy().escape_debug().to_string());
         }
     }

@@ -37,7 +37,8 @@ pub(crate) struct Counts {
     pub(crate) inferred: u64,
 }
 
-/// Samples of which it is not known whether they were in a read, by reason.
+/// Samples that may or may not be in a clock read. Each field counts the samples that are unclear
+/// for one reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Unknown {
     /// The mappings of the process could not be read.
@@ -230,8 +231,8 @@ impl Tally<'_> {
                 }
             }
             Event::Ended(pid) => {
-                // The process is kept for a while, because samples that another CPU took earlier
-                // can still follow.
+                // The process is kept until `forget` is called, because samples that another CPU
+                // took before the process ended can still arrive.
                 if let Some(process) = self.processes.known.get_mut(&pid) {
                     process.has_ended = true;
                 }
@@ -515,8 +516,8 @@ impl Findings {
         group
     }
 
-    /// Merges processes with the same name into one row. Of each name, the `most` processes with
-    /// the most samples keep rows of their own.
+    /// Limits the rows of processes with the same name. The `most` processes with the most samples
+    /// keep rows of their own, and all other processes of that name are merged into one row.
     pub(crate) fn merge(&mut self, most: usize) {
         let mut groups: Vec<_> = self.groups.drain().collect();
         groups.sort_by_key(|(key, group)| (Reverse(group.samples), key.pid));

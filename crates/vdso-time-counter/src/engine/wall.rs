@@ -1,19 +1,22 @@
 //! The wall clock: the monotonic clock plus an *offset*, which the state keeps.
 //!
-//! The offset between the kernel's two clocks is constant until the clock is set, a leap second
-//! comes, the system resumes, or the process enters another time namespace. So the offset is
-//! measured once and kept. Each new measurement has an error, and would move the wall clock by that
-//! error.
+//! The offset is the difference between the kernel's `CLOCK_REALTIME` and `CLOCK_MONOTONIC`. It is
+//! constant until the wall clock is set, a leap second comes, the system resumes from a suspend, or
+//! the process enters another time namespace. Each measurement of the offset has an error, and the
+//! wall clock would move by that error if each new measurement were used. So an offset that was
+//! measured is kept until a later measurement shows that it cannot be right any more.
 //!
 //! The result of a measurement is an interval that certainly contains the offset. Its width is
 //! about the time of a *turn*, a read of each of the two clocks, so all limits here are relative to
-//! a turn. With a fixed limit of 1 us, each measurement in an emulator, where a read takes 600 ns,
-//! was taken for a disturbed one, and the wall clock was 545 ns late for the life of the process.
+//! a turn. An earlier version had a fixed limit of 1 us: if the interval was wider, the measurement
+//! counted as interrupted, and the low end of the interval was used. In an emulator, where a read
+//! takes 600 ns, every interval is wider than 1 us. So the wall clock was 545 ns late there for the
+//! life of the process.
 
 use super::sample::Interval;
 use super::source::Source;
 
-/// The number of turns of a measurement, which takes about a microsecond.
+/// The number of turns of a measurement. All of them together take about a microsecond.
 const TURNS: u32 = 16;
 
 /// Measures the interval of the possible offsets.

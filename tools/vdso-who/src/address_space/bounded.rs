@@ -42,7 +42,7 @@ fn status(name: &str) -> Option<u64> {
 pub(crate) fn return_memory() {
     #[cfg(target_env = "gnu")]
     #[allow(unsafe_code, reason = "no crate has this call")]
-    // SAFETY: the call takes any number, and changes only memory that is free.
+    // SAFETY: `malloc_trim` accepts any number, and changes only memory that has been freed.
     unsafe {
         libc::malloc_trim(0)
     };

@@ -35,7 +35,8 @@ pub(super) fn open(path: &Path, flags: i32) -> io::Result<File> {
 /// cp(1), scp(1) and `rsync --inplace` overwrite a program in place. Without this rule, the
 /// functions of the running program would get the names of functions in the new file.
 ///
-/// Files are not mapped, because a process that truncates one would end this program with SIGBUS.
+/// Files are not mapped: if another process truncated a mapped file, this program would end with
+/// SIGBUS.
 #[derive(Clone)]
 pub(super) enum Image {
     File(Rc<(File, Version)>),
@@ -62,9 +63,11 @@ impl Version {
         })
     }
 
-    /// Returns whether the content may have changed after this time. The `ctime` shows it, because
-    /// any program can set the `mtime` of its files. But removing a file changes its `ctime` as
-    /// well, though not its content. For a removed file, the `mtime` is therefore used instead.
+    /// Returns whether the content may have changed after `time`.
+    ///
+    /// The answer comes from the file's `ctime` and not from its `mtime`, because any program can
+    /// set the `mtime` of its files. A removed file is an exception: its removal changed the
+    /// `ctime` but not the content, so the answer comes from the `mtime`.
     pub(super) fn is_changed_after(self, time: SystemTime) -> bool {
         let (seconds, nanos) = if self.links == 0 {
             self.modified
@@ -75,8 +78,10 @@ impl Version {
         SystemTime::UNIX_EPOCH + since_1970 > time
     }
 
-    /// Returns whether the content is the same. A package manager can remove the file of a running
-    /// program. That changes the number of its links, and therefore `changed`, but not its content.
+    /// Returns whether the content of the file is the same in both versions.
+    ///
+    /// A package manager can remove the file of a running program. The removal changes `links` and
+    /// `changed`, but not the content. So `changed` is not compared if `links` differs.
     pub(super) fn is_same(self, other: Self) -> bool {
         let has_other_links = self.links != other.links;
         self.size == other.size
@@ -179,7 +184,9 @@ pub(super) struct Ranges<'a> {
 /// An ELF file that `object` parses from these ranges.
 pub(super) type Elf<'a> = object::File<'a, &'a Ranges<'a>>;
 
-/// The size of a block. A name is read from the block in which it begins and the next one.
+/// The size of the blocks in which names are read. A read of a name reads two whole blocks: the
+/// block in which the name begins, and the next one. So names that begin in the same block come
+/// from the same entry of the cache.
 const BLOCK: u64 = 1 << 16;
 
 impl<'a> ReadRef<'a> for &'a Ranges<'a> {

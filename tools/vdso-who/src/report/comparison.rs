@@ -194,7 +194,7 @@ impl Merged {
         self.percent_of(self.records)
     }
 
-    /// Returns the share of a caller, which is 0 if it has no records.
+    /// Returns the share of a caller. The share is 0 if the caller has no records.
     fn percent_of_caller(&self, caller: &Caller) -> Option<Percent> {
         let records = self.callers.get(caller).copied().unwrap_or(0);
         self.percent_of(records)
