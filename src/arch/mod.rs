@@ -1,9 +1,11 @@
 //! The differences between the architectures.
 //!
-//! The tables are data, and every build has the tables of all architectures, because
-//! `Routes::of_image` accepts an image of any of them. `native` makes the system calls. On most
-//! architectures it is written in assembly, so it contains code only for the architecture of this
-//! build.
+//! Each architecture has a table ([`Abi`]) of the symbols of its vDSO and of its system calls. The
+//! tables are data. The crate contains all of them, whatever architecture it is compiled for,
+//! because `Routes::of_image` accepts an image of any of these architectures.
+//!
+//! `native` makes the system calls. On most architectures this module is written in assembly, so it
+//! contains code only for the architecture that the crate is compiled for.
 
 #![allow(unsafe_code, reason = "the system call is assembly")]
 #![allow(missing_docs, reason = "not part of the API")]
@@ -43,10 +45,14 @@ pub const NATIVE: Option<&Abi> = None;
 
 /// The architecture whose vDSO this build calls, spelled as in `target_arch`.
 ///
-/// It is `None` on systems other than Linux, and where every call goes through libc: on
-/// architectures other than x86, `x86_64`, aarch64, arm, riscv64, s390x, loongarch64 and powerpc64,
-/// with the x32 and ILP32 ABIs, on big-endian powerpc64, in Miri, and in programs that are built
-/// with LLVM's CFI or KCFI.
+/// It is `None` on systems other than Linux, and where every call goes through libc:
+///
+/// - on architectures other than x86, `x86_64`, aarch64, arm, riscv64, s390x, loongarch64 and
+///   powerpc64;
+/// - with the x32 and ILP32 ABIs;
+/// - on big-endian powerpc64;
+/// - in Miri;
+/// - in programs that are built with LLVM's CFI or KCFI.
 pub const ARCH: Option<&str> = match NATIVE {
     Some(abi) => Some(abi.name),
     None => None,

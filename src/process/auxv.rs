@@ -30,8 +30,8 @@ pub(crate) struct VdsoAddress {
     pub(crate) is_trusted: bool,
 }
 
-/// Sets the address and returns true, or returns false if it was already set or looked up. 0 means
-/// that the entry is missing.
+/// Sets the address and returns true, or returns false if it was already set or looked up. An
+/// `address` of 0 means that the auxiliary vector has no entry for the vDSO.
 ///
 /// `Relaxed` is enough, because no other data is published with the address.
 pub(crate) fn set(address: usize) -> bool {
@@ -77,9 +77,11 @@ pub fn value(tag: usize) -> usize {
     value as usize
 }
 
-/// Returns a value of the auxiliary vector, or 0 if the entry is missing. It asks the kernel:
-/// through prctl(2) since Linux 6.4, and otherwise through /proc, which a process that is not
-/// dumpable cannot read.
+/// Returns a value of the auxiliary vector, or 0 if the entry is missing.
+///
+/// This function asks the kernel for the vector: with prctl(2), which has returned it since Linux
+/// 6.4, or, if prctl(2) fails, by reading /proc/self/auxv. A process that is not dumpable cannot
+/// read that file.
 #[cfg(not(any(feature = "libc", vdso_time_libc_fallback)))]
 #[inline(never)] // keeps the buffer out of the caller's stack frame
 #[must_use]

@@ -10,8 +10,8 @@ unsafe extern "C" {
 // The number of the system call goes in r7, which is also the frame pointer of Thumb code. The
 // kernel delivers most signals right after the `svc`, and a signal handler that unwinds from there
 // uses r7 to find the frame of a C caller. With inline assembly, r7 still held the number when the
-// signal arrived, and such a handler crashed. So the system call is in a function with its own
-// unwind table, which tells the unwinder where the caller's r7 was saved.
+// signal arrived, and such a handler crashed. So the system call is in a function of its own, whose
+// unwind entry tells the unwinder where the caller's r7 was saved.
 //
 // The function is ARM code even in a Thumb program. These instructions could be assembled as Thumb
 // code as well, but in a Thumb program some compilers do not mark the assembled function as Thumb

@@ -172,8 +172,9 @@ impl<'a> Facts<'a> {
             sentences.push(self.host_must());
         }
         if !choices.is_empty() {
-            // The parameter has no effect now, but once the counter is available, it would keep the
-            // kernel from using the counter.
+            // A parameter that chooses another clock source has no effect while the counter is
+            // unavailable. But once the counter is available, the parameter would keep the kernel
+            // from using the counter.
             let choices = choices.join(" and ");
             sentences.push(format!(
                 "When that is fixed, also remove {choices} from the kernel's parameters, although it is not \

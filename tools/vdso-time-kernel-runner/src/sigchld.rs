@@ -17,8 +17,8 @@ use signal_hook::flag;
 
 static IS_IGNORED: OnceLock<bool> = OnceLock::new();
 
-/// Catches the signal if the caller ignores it. In a program that replaces this one, the signal has
-/// its default treatment.
+/// Catches SIGCHLD if the caller ignores it. execve(2) resets a caught signal, so a program that
+/// replaces this one with execve(2) begins with the default treatment of SIGCHLD.
 pub(crate) fn catch() -> io::Result<()> {
     let is_ignored = is_ignored();
     if is_ignored {
@@ -38,7 +38,8 @@ pub(crate) fn inherit(program: &str) -> Command {
     command
 }
 
-/// Returns whether this process ignores the signal, from its mask in proc(5).
+/// Returns whether this process ignores SIGCHLD, according to the mask `SigIgn` of
+/// /proc/self/status (proc(5)).
 fn is_ignored() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

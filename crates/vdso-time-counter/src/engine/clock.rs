@@ -2,10 +2,12 @@
 //!
 //! A fast read takes the current segment from the latch. It fails if the next segment is due, if an
 //! update happened during the read, or if the resulting time is below the high-water mark. Then a
-//! slow read follows. If no segment covers the tick of the slow read, the vDSO answers. If a
-//! segment is due or wanted, the slow read makes it and updates the latch. Where no segment is in
-//! force, a segment is *wanted* if the vDSO answered another read less than 1 ms before, or if the
-//! answer is ahead of the kernel's clock.
+//! slow read follows. If no segment covers the tick of the slow read, the vDSO answers.
+//!
+//! A slow read also makes the next segment and updates the latch, if that segment is due or
+//! *wanted*. A segment is wanted if none is in force, and if one of these is true: the vDSO
+//! answered another read less than 1 ms before, or the slow read has to return a time that is ahead
+//! of the kernel's clock, so that the time does not go back.
 //!
 //! # Memory ordering
 //!
@@ -40,12 +42,13 @@
 //! Where the counter is not used, a read writes nothing. An answer that is earlier than the *check
 //! time*, at which the kernel must be asked again, needs no high-water mark:
 //!
-//! - Every later segment begins after the answer, because a caller makes a segment only after it
-//!   has read a kernel time at or after the check time, and has then measured the counter for at
-//!   least 11 ms.
-//! - Every earlier segment ended at or before the answer, because reads skip the mark only once the
-//!   state [is off](is_off), and a caller publishes such a state only after it has read a kernel
-//!   time at or after the end of the last segment.
+//! - Every later segment begins after the answer. Before a caller measures the counter again, it
+//!   must have read a kernel time at or after the check time. The measurement takes at least 11 ms,
+//!   and the first segment begins at its end.
+//! - Every earlier segment ended at or before the answer. A read skips the mark only if the state
+//!   [is off](is_off), which means that the counter is not used and the last segment has ended. A
+//!   caller publishes this state only after it has read a kernel time at or after the end of the
+//!   last segment.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use core::time::Duration;
@@ -90,9 +93,10 @@ const LONGEST_PREPARATION: u64 = 50_000_000;
 
 /// A clock that reads a counter and follows the kernel's clock.
 ///
-/// The members are ordered for the sparse read, which needs only the first members and the first
-/// words of a copy: they are in one or two cache lines. The alignment equals the size of the static
-/// clock, so that the clock is within one page: see `CLOCK`.
+/// The members are ordered for the sparse read. This read needs only the first members and the
+/// first words of one of the latch's two copies, which are all in one or two cache lines. The
+/// alignment equals the size of the static clock, so that the clock is within one page: see
+/// `CLOCK`.
 #[repr(C, align(512))]
 pub(crate) struct CounterClock<S> {
     high_water: HighWater,
@@ -177,8 +181,8 @@ impl<S: Source> CounterClock<S> {
     #[allow(clippy::inline_always, reason = "the caller is cold")]
     #[inline(always)]
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
-        // A read without the counter takes 25 ns. With `or_else`, which is not inlined here, it
-        // took 2 ns longer.
+        // A read without the counter takes 25 ns. When this function called `or_else` instead of
+        // using `if let`, such a read took 2 ns longer, because `or_else` is not inlined here.
         if let Some(now) = self.unavailable(Source::monotonic, |now, _| now) {
             return Some(now);
         }
@@ -224,8 +228,8 @@ impl<S: Source> CounterClock<S> {
         Some(nanos.wrapping_add(self.follow_step()?))
     }
 
-    /// Measures the offset, and publishes it if the wall clock was set. Returns the offset that
-    /// later reads use as well.
+    /// Measures the offset, and publishes it if the wall clock was set. Returns the offset for this
+    /// read: if possible the published one, so that later reads use the same offset.
     ///
     /// The offset is published before a read uses it. Otherwise the read could return a time that
     /// is ahead of the segment that another caller is making with another offset.
@@ -342,11 +346,14 @@ impl<S: Source> CounterClock<S> {
         // answer.
         let answer = self.high_water.raise(answer);
         let mut is_off = view.state.is_off();
-        // If the current segment begins soon, it is kept, because this CPU's counter is only a
-        // little behind the writer's. Otherwise a new segment may replace it: the counter may have
-        // been set back, and the current segment must not come into force again. An answer with a
-        // lead makes the new segment wanted, because that segment removes the lead gradually.
-        // Without a segment the time would stand still until the kernel's clock has caught up.
+        // If the current segment begins soon after the tick, this CPU's counter is only a little
+        // behind the writer's, so the current segment is kept. If it begins later, the counter has
+        // probably been set back, and will reach the ticks of the current segment a second time.
+        // That segment must not come into force again, so a new one may replace it.
+        //
+        // An answer that is ahead of the kernel's clock makes a new segment wanted, because the new
+        // segment removes this lead gradually. Without a segment the time would stand still until
+        // the kernel's clock has caught up.
         if !view.state.segment.begins_soon(view.ticks)
             && self.update(&mut view, now, is_soon || answer > now)
         {
@@ -454,8 +461,9 @@ impl<S: Source> CounterClock<S> {
     }
 
     pub(crate) fn state(&self) -> State {
-        // The mark is loaded before the view, so that a later answer of the vDSO is not counted as
-        // a lead.
+        // The high-water mark is loaded before the view is taken. If it were loaded afterwards,
+        // another thread could meanwhile have raised it to a later answer of the vDSO, and the time
+        // between the view and that answer would be counted as a lead.
         let high_water = self.high_water.get();
         let view = self.view();
         let bound = match view.segment {
@@ -521,13 +529,13 @@ impl<S: Source> CounterClock<S> {
     }
 
     /// Returns whether the clock has been read. The first read asks the kernel for its clock
-    /// source.
+    /// source, so whether the hypervisor is trusted must be known before that read.
     pub(crate) fn was_read(&self) -> bool {
         self.load().has_offset()
     }
 
     /// Trusts the hypervisor's statement about the counter, unless the clock was read before.
-    /// Returns whether it is trusted.
+    /// Returns whether the statement is trusted.
     pub(crate) fn trust_hypervisor(&self) -> bool {
         if !self.was_read() {
             self.trusts_hypervisor.store(true, Relaxed);
@@ -542,8 +550,8 @@ impl<S: Source> CounterClock<S> {
             self.read_until_measured();
             self.forbids_system_calls.store(true, Relaxed);
         }
-        // If no read has decided yet whether the counter is used, this read does, without asking
-        // the kernel.
+        // If no read has decided yet whether the counter is used, this read decides it. It does not
+        // ask the kernel, because the clock's system calls are forbidden now.
         self.slow_monotonic();
         self.view().status()
     }

@@ -18,7 +18,8 @@ pub(crate) type Rate = u64;
 /// The maximum length of a segment in nanoseconds. It limits the error after a change of the
 /// kernel's rate.
 pub(crate) const LONGEST: u64 = 16_000_000;
-/// A segment removes an error with a rate that differs from the base rate by at most 1/4.
+/// To remove an error, a segment has a rate other than the base rate, which is the measured rate of
+/// the counter. The two rates differ by at most 1/4 of the base rate.
 const SLEW_SHIFT: u32 = 2;
 /// The next segment is due in the last 1/256 of a segment. Reads are slow from then on.
 const DUE_SHIFT: u32 = 8;
@@ -102,7 +103,7 @@ impl Segment {
         left.wrapping_sub(1) < self.span >> LAST_SHIFT
     }
 
-    /// Returns whether the segment covers the tick and ends after it within 1/128 of its span.
+    /// Returns whether the tick is in the last 1/128 of the segment.
     pub(crate) fn ends_soon(&self, ticks: u64) -> bool {
         let left = self.end().wrapping_sub(ticks);
         left.wrapping_sub(1) < self.span >> LAST_SHIFT

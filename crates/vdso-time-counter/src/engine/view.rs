@@ -83,10 +83,10 @@ impl View {
 /// Returns the segment that covers a tick: the current one, or the previous one if the current one
 /// has not begun and no writer is overwriting the previous one.
 ///
-/// The previous segment answers only for ticks shortly before its end. The writer had read the
-/// counter there before it published the current segment, so a later read finds an earlier tick
-/// only if the counter was set back. Then the vDSO answers. If the previous segment answered
-/// instead, the time would go back by up to two segments.
+/// The previous segment answers only for ticks in its last 1/128. The current segment was made when
+/// the counter had already reached this last 1/128. So a later read finds an earlier tick only if
+/// the counter was set back, or if this CPU's counter is far behind the writer's. The vDSO answers
+/// such a read. If the previous segment answered it, the time would go back by up to two segments.
 pub(crate) fn covering(
     ticks: u64,
     version: Version,

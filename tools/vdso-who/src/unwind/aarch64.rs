@@ -1,8 +1,9 @@
 //! Machine code of arm64.
 //!
-//! A function without an unwind table is followed from its start to the program counter. In this
-//! example, each number is the distance from the stack pointer to its value at the start of the
-//! function:
+//! If a function has no unwind entry, [`frame`] goes through its instructions from the start of the
+//! function to the program counter, to find out how far the stack pointer has moved. In this
+//! example, the number beside each instruction is the distance, after that instruction, from the
+//! stack pointer to its value at the start of the function:
 //!
 //! ```text
 //! sub  sp, sp, #48           48
@@ -73,7 +74,8 @@ pub(super) fn frame(prologue: &[u8]) -> Option<Table> {
     Some(table)
 }
 
-/// Returns the rule of a function whose frame record is `record` bytes below the CFA.
+/// Returns the rule for finding the caller of a function whose frame record is `record` bytes below
+/// the CFA.
 fn table(from_fp: bool, record: i64) -> Table {
     // Go allocates large frames with instructions that `frame` does not recognise, so the `record`
     // that it computes can be too small. The frame record lies between its address and the CFA, so

@@ -3,8 +3,9 @@
 mod counter;
 mod none;
 
-// Only Linux has a clock source that tells whether the counter can be used as a clock. Miri cannot
-// run assembly.
+// The counter is read only on Linux, because only Linux has a clock source that tells whether the
+// counter can be used as a clock. The counter is not read in Miri either, because Miri cannot run
+// assembly.
 #[cfg(all(
     any(target_os = "linux", target_os = "android"),
     not(any(miri, vdso_time_other_os))

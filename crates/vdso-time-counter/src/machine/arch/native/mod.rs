@@ -28,7 +28,8 @@ mod s390x;
 #[cfg(target_arch = "s390x")]
 use s390x as imp;
 
-// The time-stamp counter, but not in x32 programs, whose pointers have 32 bits.
+// The time-stamp counter. On `x86_64`, the condition on the pointer width excludes x32 programs,
+// whose pointers have 32 bits: vdso-time has no table for x32, and calls libc there.
 #[cfg(any(
     target_arch = "x86",
     all(target_arch = "x86_64", target_pointer_width = "64")

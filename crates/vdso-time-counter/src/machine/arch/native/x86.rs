@@ -13,8 +13,9 @@ pub(crate) enum CpuCounter {}
 
 impl Counter for CpuCounter {
     const CLOCK_SOURCES: &'static [&'static str] = &["tsc", "tsc-early"];
-    /// The vDSO checks the page's stable bit at each read (`vread_pvclock` of
-    /// arch/x86/include/asm/vdso/gettimeofday.h).
+    /// The hypervisor writes the scale and the offset of `kvm-clock` to a page, which also contains
+    /// a stable bit. The vDSO checks this bit at each read, and makes a system call if the bit is
+    /// clear (`vread_pvclock` of arch/x86/include/asm/vdso/gettimeofday.h).
     const PARAVIRTUAL: &'static [&'static str] = &["kvm-clock"];
     /// Every program may read the counter, except after `PR_SET_TSC`.
     const IS_READABLE: bool = true;
@@ -39,11 +40,14 @@ impl Counter for CpuCounter {
     /// Linux sets `MSR_F10H_DECFG` (since 4.15).
     ///
     /// If the counter is not used, the vDSO answers, and its function has a fence as well. So an
-    /// ordered read then takes 1.33 times as long as the vDSO's function. I tried a test of one bit
-    /// of the latch's sequence number before this fence: then it took only 1.07 times as long. But
-    /// the fence also waited for the load of that bit, so an isolated read from the counter took
-    /// 0.9 ns longer. Reads from the counter are the usual case, and a program without a counter
-    /// can use vdso-time's own clocks, so I left the test out.
+    /// ordered read then waits for two fences, and takes 1.33 times as long as the vDSO's function.
+    ///
+    /// I tried to skip this fence while the counter is not used: one bit of the latch's sequence
+    /// number said whether it was, and the read tested that bit before the fence. Without the
+    /// counter, the read then took only 1.07 times as long as the vDSO's function. But with the
+    /// counter, the fence also waited for the load of that bit, so an isolated read took 0.9 ns
+    /// longer. Reads from the counter are the usual case, and a program without a counter can use
+    /// vdso-time's own clocks, so I left the test out.
     #[inline]
     fn ordered<T>(read: impl FnOnce(fn() -> u64) -> T) -> T {
         #[cfg(not(target_feature = "sse2"))]
