@@ -26,7 +26,7 @@ fn main() {
     // On big-endian powerpc64 with the ELFv1 ABI, a function pointer is the address of a function
     // descriptor, and the vDSO has no descriptors (`can_call` of src/choice.rs). musl's programs
     // use the ELFv2 ABI, which has no descriptors. But this script and `can_call` do not tell the
-    // two ABIs apart, so these programs call libc as well.
+    // two ABIs apart, so musl's programs call libc as well.
     let has_descriptors = arch == "powerpc64" && cfg("TARGET_ENDIAN") == "big";
     let is_listed = TARGETS
         .iter()

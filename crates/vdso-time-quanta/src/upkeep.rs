@@ -8,8 +8,9 @@ use crate::{Clock, RECENT};
 
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// 1 ms. A recent time that is ahead of a read of the clock by less than 1 ms can still be right,
-/// because this CPU may have read the counter early.
+/// The smallest lead of the recent time over a read of the clock, in nanoseconds, with which the
+/// recent time counts as wrong and is replaced: 1 ms. A recent time with a smaller lead can be
+/// right, because this CPU may have read the counter early.
 const FUTURE: u64 = 1_000_000;
 
 /// A thread that sets the time of [`Clock::recent`] and [`crate::Instant::recent`] at a fixed

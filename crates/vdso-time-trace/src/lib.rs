@@ -29,8 +29,9 @@ pub mod hidden {
     #[cfg(feature = "enabled")]
     pub use linkme;
 
-    /// Accepts only what a site accepts, so that code that compiles without the feature `enabled`
-    /// also compiles with it.
+    /// Returns `answer`, which must be a [`Read`](crate::Read). With the feature `enabled`,
+    /// `traced!` has the same restriction. So code that compiles without the feature also compiles
+    /// with it.
     #[cfg(not(feature = "enabled"))]
     #[inline]
     pub fn bare<T: crate::Read>(_: &'static str, answer: T) -> T {

@@ -1,8 +1,9 @@
 //! The files of the directory `pages`, which `vdso-doctor --generate` prints.
 //!
-//! The program used to generate these files itself. But clap_complete and clap_mangen took a sixth
-//! of the time of the program's first build, so now only the test of the command line needs these
-//! packages.
+//! `vdso-doctor` used to generate the manual page and the completions itself. But the packages
+//! clap_complete and clap_mangen took a sixth of the time of the program's first build. So now the
+//! files are stored in the repository, and only the test that compares them with the command line
+//! needs these packages.
 
 /// Returns the manual page, in roff, or the completions for a shell.
 pub(crate) fn text(name: &str) -> &'static str {
@@ -65,7 +66,8 @@ mod tests {
         panic!("{shell} completes --pid in another way:\n{page}");
     }
 
-    /// Compares the files with the command line. With `PAGES=overwrite` it writes them.
+    /// Compares the files in `pages` with the text that is generated from the command line's
+    /// definition. With `PAGES=overwrite` in the environment, writes the files instead.
     #[test]
     fn the_pages_are_those_of_the_command_line() {
         let overwrites = std::env::var_os("PAGES").is_some_and(|what| what == "overwrite");

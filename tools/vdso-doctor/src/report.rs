@@ -86,7 +86,8 @@ impl Diagnosis {
         format!("Linux {kernel}, {architecture}{under}; {image}")
     }
 
-    /// Returns whether reads are slow and vdso-who works here, so that the report should name it.
+    /// Returns whether the report should recommend vdso-who: reads are slow or enter the kernel,
+    /// and vdso-who works on this machine.
     fn is_for_who(&self) -> bool {
         let Platform {
             supervisor,

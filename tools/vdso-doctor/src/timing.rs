@@ -27,9 +27,10 @@ const ROUND_NANOS: f64 = 100_000.0;
 /// fill a round even if `CLOCK_MONOTONIC` does not advance.
 const MOST_READS: u32 = 1 << 20;
 
-/// Returns whether `CLOCK_MONOTONIC` can time a round. It cannot if a sandbox denies it, or if the
-/// clock source is the timer's ticks. A thread that is preempted sees too large a step, so this
-/// function tries up to five times.
+/// Returns whether `CLOCK_MONOTONIC` can time a round. It cannot if a sandbox denies the clock. Nor
+/// can it if the clock source is the timer's ticks, because a step of the clock must be shorter
+/// than a tenth of a round. If the thread is preempted while it waits for a step, the step seems
+/// longer than it is, so the function tries up to five times.
 pub(crate) fn has_watch() -> bool {
     (0..5).any(|_| first_step().is_some_and(|step| step < ROUND_NANOS / 10.0))
 }

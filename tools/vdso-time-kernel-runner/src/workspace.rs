@@ -10,7 +10,8 @@ use xshell::{Cmd, Shell, cmd};
 use crate::cache;
 
 /// Returns cargo's target directory for the package of the working directory. If there is no
-/// package, returns a directory in the cache, where init is then built.
+/// package, returns a directory in the cache, in which the runner then builds the guests' init
+/// program.
 pub fn target() -> PathBuf {
     let named = env::var_os("CARGO_TARGET_DIR").unwrap_or_default();
     if !named.is_empty() {

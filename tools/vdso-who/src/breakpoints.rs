@@ -50,9 +50,9 @@ fn omit(what: &str) -> Error {
 }
 
 /// The number of rounds in the test of this host, and the number of clock reads in each round. A
-/// child of this program makes these reads before the command gets breakpoints. Even after a test
-/// without signals, a breakpoint of the command may raise a signal. The thread that traces the
-/// command ([`Guard`](crate::guard::Guard)) then swallows the signal.
+/// child of this program makes these reads before the command gets breakpoints. Even if none of
+/// these reads raises SIGTRAP, a breakpoint of the command can raise SIGTRAP later. The thread that
+/// traces the command ([`Guard`](crate::guard::Guard)) then swallows the signal.
 const ROUNDS: u64 = 10;
 const READS: u64 = 1000;
 
@@ -94,7 +94,8 @@ fn hit(mut end: UnixStream) -> ! {
             read_clock();
         }
         // The parent reads how often the breakpoints were hit, and then closes its end of the
-        // socket pair. The child must not end before that.
+        // socket pair. The child must not end before the parent has read these numbers, so it waits
+        // until the socket is closed.
         if end.write_all(&nanos.to_ne_bytes()).is_ok() {
             let _ = end.read_exact(&mut byte);
         }

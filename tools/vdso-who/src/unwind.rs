@@ -196,8 +196,8 @@ impl<C: Code> Walk<'_, C> {
 
     fn rule(&self, pc: u64) -> Rule {
         let frame_pointer = Rule::Table(self.abi.frame_pointer());
-        // Without a file, this is just-in-time compiled code, or code that cannot be read. It
-        // probably has a frame pointer.
+        // If no file is known for the program counter, the code was made by a just-in-time
+        // compiler, or it cannot be read. Such code probably has a frame pointer.
         let Some(function) = self.code.function(pc) else {
             return frame_pointer;
         };
@@ -295,9 +295,9 @@ impl<C: Code> Walk<'_, C> {
         for _ in 0..MOST_WORDS {
             let Some(pc) = self.read(sp) else { break };
             let mut fp = at.fp;
-            // The frame pointer points to the word in which the caller's frame pointer is saved,
-            // and the next word is the return address. So if this word is that return address, the
-            // word below it is the caller's frame pointer.
+            // The frame pointer points to the word that contains the caller's frame pointer, and
+            // the next word contains the return address. So if `sp` is the address of this next
+            // word, the word below `sp` is the caller's frame pointer.
             if sp == at.fp.wrapping_add(self.abi.word) {
                 fp = below;
             }
@@ -388,8 +388,8 @@ impl Abi {
         })
     }
 
-    /// Returns the rule of code with a frame pointer, which points to the saved frame pointer of
-    /// the caller. The return address is above that.
+    /// Returns the rule of code with a frame pointer. The frame pointer points to the word that
+    /// contains the caller's frame pointer, and the word above contains the return address.
     fn frame_pointer(self) -> Table {
         let word = self.word as i64;
         Table {

@@ -22,18 +22,19 @@ const SHORT: u32 = 8;
 /// only a part of such a difference, which smooths the error. A larger one is a step or a change of
 /// the rate.
 const NOISE: u64 = 64;
-/// [`NOISE`] in ticks, for a counter whose ticks are long. When the limit was always 64 ns, an
-/// error of one tick looked like a change of the rate, and a step right after it seemed to confirm
-/// that change. So on a counter of 1 MHz the clock overshot a fifth of the steps.
+/// The limit [`NOISE`] in ticks, for a counter on which this many ticks take longer than 64 ns.
+/// When the limit was 64 ns for every counter, an error of one tick on a 1 MHz counter looked like
+/// a change of the rate. If the kernel's clock stepped right after that error, the step seemed to
+/// confirm the change of the rate. The counter clock therefore overshot a fifth of the steps.
 const NOISE_TICKS: u64 = 3;
-/// The number of corrupted calibrations in a row after which the counter is unavailable. A suspend
-/// can corrupt one.
+/// The number of corrupted calibrations in a row after which the counter is unavailable. One is not
+/// enough, because a suspend can corrupt a calibration even if the counter is good.
 const CORRUPTED: u8 = 3;
 /// The number of short segments after a change of the kernel's rate.
 const UNSTEADY: u8 = 100;
 
-/// One change of the state, and its inputs. Most methods change the state, and return `None` if it
-/// must not be published.
+/// One change of the state, and its inputs. Most methods change the state, and return `None` if the
+/// changed state must not be published.
 pub(crate) struct Transition<'a, S> {
     pub(crate) source: &'a S,
     pub(crate) state: &'a mut ClockState,
@@ -75,11 +76,12 @@ impl<S: Source> Transition<'_, S> {
             // The check time is in the future. If it is too far in the future, the process has
             // entered another time namespace, and the kernel is asked again.
             Phase::Off if passed.wrapping_neg().wrapping_sub(1) < LONGEST_RETRY => {
-                // Once the last segment has ended, reads before the check time are answered without
-                // a transition (see `CounterClock::unavailable`). A read of the wall clock can come
-                // here nevertheless: it computes the monotonic time with the offset, and if the
-                // offset is wrong, that time can seem to be after the check time. So the offset is
-                // measured.
+                // Once the last segment has ended, a read before the check time needs no transition
+                // (see `CounterClock::unavailable`). A read of the wall clock can come here
+                // nevertheless, if the offset is wrong. Such a read subtracts the offset from its
+                // time and compares the result with the check time. With a wrong offset, the result
+                // can be after the check time although the monotonic time is before it. So the
+                // offset is measured here.
                 if self.state.segment == Segment::empty(0) {
                     self.measure_offset()?;
                 }
@@ -168,7 +170,8 @@ impl<S: Source> Transition<'_, S> {
         Some(())
     }
 
-    /// Measures the offset of the wall clock. The old one stays if it is still possible.
+    /// Measures the offset of the wall clock. Keeps the old offset, if there is one, unless the
+    /// measurement shows that the wall clock was set.
     fn measure_offset(&mut self) -> Option<()> {
         let possible = wall::measure(self.source)?;
         if !self.keeps_offset(&possible) {
@@ -177,16 +180,18 @@ impl<S: Source> Transition<'_, S> {
         Some(())
     }
 
-    /// Returns whether the wall clock still has its offset, according to a measurement. If not, it
-    /// was set.
+    /// Returns whether the wall clock can still have the state's offset, according to the
+    /// measurement `possible`. If it cannot although an offset was measured before, the wall clock
+    /// was set, and `found` records this as a step.
     fn keeps_offset(&mut self, possible: &Interval) -> bool {
         let is_kept = wall::is_kept(self.state.offset, possible, self.state.turn());
         self.found.wall_step |= !is_kept && self.state.has_offset();
         is_kept
     }
 
-    /// Measures the offset of the wall clock without regard to the old one. While the counter is
-    /// unavailable, reads return the kernel's time, so no read has used the old offset.
+    /// Measures the offset of the wall clock, and replaces the old offset even if the wall clock
+    /// was not set. The old offset need not be kept, because no answer was computed with it since
+    /// the last segment ended: while the counter is unavailable, reads return the kernel's time.
     fn measure_exact_offset(&mut self) -> Option<()> {
         let possible = wall::measure(self.source)?;
         self.keeps_offset(&possible);
@@ -194,9 +199,10 @@ impl<S: Source> Transition<'_, S> {
         Some(())
     }
 
-    /// Measures the offset of the wall clock again, once the duration of a turn is known. Unless
-    /// the wall clock was set, the new offset is not smaller than the old one, so that the wall
-    /// clock does not go back.
+    /// Measures the offset of the wall clock again, once the rate of the counter is known. The rate
+    /// is needed for [`ClockState::turn`], which tells a disturbed measurement from an undisturbed
+    /// one. Unless the wall clock was set, the new offset is not smaller than the old one, so that
+    /// the wall clock does not go back.
     fn refine_offset(&mut self) -> Option<()> {
         let possible = wall::measure(self.source)?;
         let best = wall::best(&possible, self.state.turn());
@@ -208,8 +214,9 @@ impl<S: Source> Transition<'_, S> {
         Some(())
     }
 
-    /// Returns the mean rate between the state's sample and `sample`, measured with a clock that
-    /// advanced by `gained` nanoseconds more than `CLOCK_MONOTONIC`.
+    /// Returns the mean rate between the state's sample and `sample`. The rate is relative to
+    /// `CLOCK_MONOTONIC` if `gained` is 0. For another clock, `gained` is the number of nanoseconds
+    /// by which that clock advanced more than `CLOCK_MONOTONIC` between the two samples.
     fn rate_to(&self, sample: Sample, gained: i64) -> Option<Rate> {
         let Sample { ticks, nanos } = self.state.sampled;
         let passed = sample.nanos.wrapping_sub(nanos).wrapping_add_signed(gained);
@@ -309,10 +316,10 @@ impl<S: Source> Transition<'_, S> {
             usual + usual / 8 + 1,
         )?;
         // A read on a CPU whose counter is behind looks as if the counter had been set back, so a
-        // new segment is due. But if the thread has since moved to another CPU, the current segment
-        // can still be in force there. The new segment would replace it too early, because it would
-        // begin where the current one ends. Without this check the time was 25 ms ahead, and then
-        // stood still for as long.
+        // new segment seems to be due. But if the thread has since moved to another CPU, the
+        // current segment can still be fresh on that CPU. A new segment would begin where the
+        // current segment ends, and so would replace the current segment too early. Without this
+        // check the time was 25 ms ahead, and then stood still for 25 ms.
         if self.state.segment.is_fresh(burst.sample.ticks) {
             return None;
         }
@@ -402,7 +409,8 @@ impl<S: Source> Transition<'_, S> {
 enum Divergence {
     /// A slew that began or ended during a pause.
     Slew,
-    /// More than any slew: a suspend, or a virtual machine that was moved or restored.
+    /// A change of the kernel's clock that is larger than any slew: the system was suspended, or
+    /// the virtual machine was moved or restored.
     Jump,
 }
 
@@ -482,7 +490,7 @@ struct Learnt {
 /// nothing is learnt. After a step, the second sample is as predicted. If instead the second sample
 /// differs in the same direction, the rate has changed. The new rate began within the first
 /// interval and holds for the whole second one, so the second difference per tick should not be
-/// smaller than the first. The test requires at least half of the first.
+/// smaller than the first. `is_second` requires that it is at least half of the first.
 fn learn(state: &ClockState, passed: &Passed) -> Option<Learnt> {
     let change = segment::rate_of(passed.change, passed.ticks);
     let is_smooth = passed.change.unsigned_abs() <= noise(state.base_rate);
@@ -629,10 +637,11 @@ fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Diver
         span,
     };
     if is_confirmed && is_change {
-        // A mean over the old and the new rate is neither of them. So the baseline begins again,
-        // and ticks are converted with the new rate. With the mean over both, a value that was one
-        // second old was converted with an error of 75 ms after chrony had slewed the clock for ten
-        // minutes.
+        // The mean rate since the baseline began converts the ticks that no segment covers any
+        // more. If the baseline contained a change of the rate, its mean would be neither the old
+        // rate nor the new one. So the baseline begins again, and its mean is the new rate. When
+        // the baseline did not begin again, a tick that was one second old was converted with an
+        // error of 75 ms after chrony had slewed the clock for ten minutes.
         state.first = state.sampled.centred(state.cost);
     }
     state.base_rate = base_rate;

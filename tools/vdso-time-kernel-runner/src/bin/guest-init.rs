@@ -107,8 +107,8 @@ fn do_job(link: &mut Link) -> io::Result<()> {
 /// Creates what programs expect on every Linux system but the initramfs cannot contain.
 fn make_system() -> io::Result<()> {
     for (path, mode) in DIRECTORIES {
-        // The initramfs already contains this directory if the package under test is below it. The
-        // directory then keeps the mode that it has on the host.
+        // The initramfs already contains the directory `path` if the package under test is below
+        // `path`. The directory then keeps the mode that it has on the host.
         if !Path::new(path).is_dir() {
             fs::create_dir_all(path)?;
             fs::set_permissions(path, Permissions::from_mode(*mode))?;

@@ -300,8 +300,9 @@ impl Mapped {
         file
     }
 
-    /// Copies the vDSO of the process. If the process has ended, copies the vDSO of this program
-    /// instead, if that can be the same image.
+    /// Copies the vDSO of the process. If the process has ended, its memory cannot be read. Then
+    /// the function copies the vDSO of this program, but only if the two can be the same image:
+    /// they must have the same size, and the process must not be a 32-bit one.
     fn read_vdso(&self, mapping: &Mapping) -> Option<Image> {
         let size = mapping.range.end - mapping.range.start;
         if size > MOST_OF_VDSO {

@@ -169,8 +169,9 @@ impl ClockReads {
         }
     }
 
-    /// Returns the system call, if the sample shows it. If the code does not contain the number,
-    /// records the call for later samples of that code.
+    /// Returns the system call, if the sample shows it. If only the kernel's half of the call chain
+    /// shows the system call, because the number was not found in the code, records the system call
+    /// for later samples of the same code.
     fn system_call(&mut self, space: &mut AddressSpace, sample: &Sample) -> Option<Call> {
         let seen = self.kernel.call(&sample.kernel_chain);
         let number = number(space, sample);

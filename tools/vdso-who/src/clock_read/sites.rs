@@ -57,9 +57,9 @@ const MOST: usize = 1 << 13;
 pub(super) struct Sites {
     /// The calls by process and program counter.
     code: HashMap<(u32, u64), Seen>,
-    /// The calls by process and call chain. Only the chains of code that has read a clock are kept,
-    /// because a chain is found by unwinding, which reads the files of the program. So the files of
-    /// a program that reads no clock are not read.
+    /// The calls by process and call chain. A call chain is found by unwinding, and unwinding reads
+    /// the files of the program. The files of a program that reads no clock need not be read, so
+    /// only the chains of code that has read a clock are kept.
     chains: HashMap<u64, Seen>,
 }
 

@@ -27,8 +27,8 @@ enum Format {
     Folded,
     /// A flame graph.
     Svg,
-    /// No text. With --interval on a terminal, the table of the last interval has been printed
-    /// already and stays there.
+    /// An empty report, for --interval on a terminal: the table of the last interval has been
+    /// printed already, and stays on the screen.
     Nothing,
 }
 

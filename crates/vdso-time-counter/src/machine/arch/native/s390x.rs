@@ -1,6 +1,7 @@
 //! `s390x`: the time-of-day clock (z/Architecture Principles of Operation, "Time-of-Day Clock").
 //!
-//! Every program may read this clock. The clock source is in arch/s390/kernel/time.c.
+//! Every program may read the time-of-day clock. The kernel's clock source `tod`, which reads the
+//! same clock, is in arch/s390/kernel/time.c.
 
 use core::arch::asm;
 
