@@ -13,10 +13,11 @@ use super::machine::{Native, kernel_nanos};
 
 /// Defines a clock: the struct `$Clock` and the functions that read it.
 ///
-/// The type implements `$Trait` and its value implements `$Source`. Its times are of the type
-/// `$Time`, on the scale of the kernel's clock `$Scale`. `$fast` makes a fast read, and returns
-/// `None` if a fast read cannot answer. In that case `$slow` makes a slow read, and returns `None`
-/// if a sandbox denies the clock.
+/// The struct implements `$Trait`, whose functions take no `self`, and `$Source`, whose methods
+/// take `&self`. Its times are of the type `$Time`, on the scale of the kernel's clock `$Scale`,
+/// whose id is `$ID`. `$fast` makes a fast read, and returns `None` if a fast read cannot answer. In
+/// that case `$slow` makes a slow read, and returns its nanoseconds, or `None` if a sandbox denies
+/// the clock.
 ///
 /// A slow read is a separate function that returns what its caller returns, so the caller ends with
 /// a jump to it. A function that reads the clock therefore needs no stack frame and saves no
@@ -27,7 +28,8 @@ use super::machine::{Native, kernel_nanos};
 macro_rules! clock {
     (
         $(#[$doc:meta])+
-        pub struct $Clock:ident: $Trait:ident, $Source:ident, $Time:ident on $Scale:ident;
+        pub struct $Clock:ident: $Trait:ident, $Source:ident;
+        $Time:ident on $Scale:ident = $ID:ident,
         fast: $fast:expr,
         slow: $slow:expr,
     ) => {
@@ -69,7 +71,7 @@ macro_rules! clock {
             #[track_caller]
             fn slow_now() -> $Time<Self> {
                 match $slow {
-                    Some(time) => time,
+                    Some(nanos) => $Time::from_clock_nanos(nanos.into()),
                     // A sandbox denies the clock, so this call panics with the name of the clock.
                     None => $Source::now(&Self),
                 }
@@ -78,12 +80,13 @@ macro_rules! clock {
             #[cold]
             #[inline]
             fn slow_try_now() -> Result<$Time<Self>, Errno> {
-                match $slow {
-                    Some(time) => Ok(time),
+                let nanos = match $slow {
+                    Some(nanos) => nanos,
                     // A sandbox denies the clock, so this read of the kernel's clock returns the
                     // sandbox's error.
-                    None => Ok($Time::from_clock_nanos($Time::<$Scale>::try_now()?.as_nanos())),
-                }
+                    None => kernel_nanos(ClockId::$ID)?,
+                };
+                Ok($Time::from_clock_nanos(nanos.into()))
             }
         }
 
@@ -132,9 +135,10 @@ clock! {
     ///
     /// sleep_until((CounterMonotonic::now() + Duration::from_millis(5)).into());
     /// ```
-    pub struct CounterMonotonic: MonotonicClock, InstantSource, Instant on Monotonic;
+    pub struct CounterMonotonic: MonotonicClock, InstantSource;
+    Instant on Monotonic = MONOTONIC,
     fast: CpuCounter::ordered(|ticks| CLOCK.monotonic(|_| ticks())).map(instant),
-    slow: CLOCK.slow_monotonic().map(instant),
+    slow: CLOCK.slow_monotonic().map(|nanos| nanos as i64),
 }
 
 clock! {
@@ -158,9 +162,10 @@ clock! {
     /// println!("{:?}", CounterRealtime::of(event)?);
     /// # Ok::<(), vdso_time::Errno>(())
     /// ```
-    pub struct CounterRealtime: WallClock, SystemTimeSource, SystemTime on Realtime;
+    pub struct CounterRealtime: WallClock, SystemTimeSource;
+    SystemTime on Realtime = REALTIME,
     fast: CpuCounter::ordered(|ticks| CLOCK.realtime(|_| ticks())).and_then(wall_time),
-    slow: CLOCK.slow_realtime().map(system_time),
+    slow: CLOCK.slow_realtime(),
 }
 
 clock! {
@@ -186,18 +191,20 @@ clock! {
     /// let start: unordered::Instant = CounterMonotonicUnordered::now();
     /// println!("{:?} passed", start.elapsed()); // a cheap read as well
     /// ```
-    pub struct CounterMonotonicUnordered: MonotonicClock, InstantSource, Instant on Monotonic;
+    pub struct CounterMonotonicUnordered: MonotonicClock, InstantSource;
+    Instant on Monotonic = MONOTONIC,
     fast: CLOCK.monotonic(Native::ticks).map(instant),
-    slow: CLOCK.slow_monotonic().map(instant),
+    slow: CLOCK.slow_monotonic().map(|nanos| nanos as i64),
 }
 
 clock! {
     /// `CLOCK_REALTIME`, from the cheapest read of the counter.
     ///
     /// It has the times of [`CounterRealtime`], and the order of [`CounterMonotonicUnordered`].
-    pub struct CounterRealtimeUnordered: WallClock, SystemTimeSource, SystemTime on Realtime;
+    pub struct CounterRealtimeUnordered: WallClock, SystemTimeSource;
+    SystemTime on Realtime = REALTIME,
     fast: CLOCK.realtime(Native::ticks).and_then(wall_time),
-    slow: CLOCK.slow_realtime().map(system_time),
+    slow: CLOCK.slow_realtime(),
 }
 
 impl CounterRealtime {
@@ -235,11 +242,6 @@ impl CounterRealtime {
 #[inline]
 fn instant<C>(nanos: u64) -> Instant<C> {
     Instant::from_clock_nanos(nanos as i64)
-}
-
-#[inline]
-fn system_time<C>(nanos: i64) -> SystemTime<C> {
-    SystemTime::from_clock_nanos(nanos.into())
 }
 
 #[inline]

@@ -18,7 +18,7 @@ _vdso-who() {
 '-p+[Watch this process and its descendants]:PID:_pids' \
 '--pid=[Watch this process and its descendants]:PID:_pids' \
 '--cgroup=[Watch the processes of this cgroup, a directory under /sys/fs/cgroup]:DIRECTORY:_files' \
-'--group-by=[Which processes share a row \[default\: those with the same name; with --pid, each process has its own row\]]:WHAT:((thread\:"Each thread has its own row"
+'--group-by=[What has a row of its own \[default\: the processes with the same name; with --pid, each process\]]:WHAT:((thread\:"Each thread has its own row"
 process\:"Each process has its own row"
 name\:"Processes with the same name and unit share a row"
 unit\:"Processes of a systemd unit, container or pod share a row"))' \
@@ -27,10 +27,10 @@ unit\:"Processes of a systemd unit, container or pod share a row"))' \
 '(--folded -o --output --exact)--interval=[Refresh the table every N seconds until \`q\` or Ctrl-C is pressed. With --json, print one line of JSON every N seconds]:N:_default' \
 '-d+[How long to measure \[default\: until COMMAND exits, otherwise 10 s\]]:SECONDS:_default' \
 '--duration=[How long to measure \[default\: until COMMAND exits, otherwise 10 s\]]:SECONDS:_default' \
-'-F+[Samples per second of CPU time \[default\: 499; fewer with more than 8 CPUs, so that all CPUs together take about 4000\]]:NUMBER:_default' \
-'-r+[Samples per second of CPU time \[default\: 499; fewer with more than 8 CPUs, so that all CPUs together take about 4000\]]:NUMBER:_default' \
-'--frequency=[Samples per second of CPU time \[default\: 499; fewer with more than 8 CPUs, so that all CPUs together take about 4000\]]:NUMBER:_default' \
-'--rate=[Samples per second of CPU time \[default\: 499; fewer with more than 8 CPUs, so that all CPUs together take about 4000\]]:NUMBER:_default' \
+'-F+[Samples per second of CPU time \[default\: 499; fewer with more than 8 CPUs, so that all CPUs together take about 4000 samples a second\]]:NUMBER:_default' \
+'-r+[Samples per second of CPU time \[default\: 499; fewer with more than 8 CPUs, so that all CPUs together take about 4000 samples a second\]]:NUMBER:_default' \
+'--frequency=[Samples per second of CPU time \[default\: 499; fewer with more than 8 CPUs, so that all CPUs together take about 4000 samples a second\]]:NUMBER:_default' \
+'--rate=[Samples per second of CPU time \[default\: 499; fewer with more than 8 CPUs, so that all CPUs together take about 4000 samples a second\]]:NUMBER:_default' \
 '(-i --interval --exact --folded)--compare=[Compare the shares with the shares of an earlier --json report]:FILE:_files' \
 '-o+[Write the report to this file; if its name ends with .svg, the report is a flame graph]:FILE:_files' \
 '--output=[Write the report to this file; if its name ends with .svg, the report is a flame graph]:FILE:_files' \
@@ -38,7 +38,7 @@ unit\:"Processes of a systemd unit, container or pod share a row"))' \
 '-a[Watch all processes]' \
 '--all[Watch all processes]' \
 '(--cgroup -a --all)--no-children[Do not follow child processes (--exact implies this)]' \
-'(-F --frequency -p --pid --cgroup -a --all)--exact[Count every vDSO read of COMMAND, which slows it down]' \
+'(-F --frequency -p --pid --cgroup -a --all)--exact[Count every vDSO read of COMMAND, which slows COMMAND down]' \
 '--debuginfod[Download missing debug information with debuginfod-find(1)]' \
 '(--json)--folded[Print call chains for flamegraph.pl, inferno or speedscope]' \
 '--json[Print JSON]' \
