@@ -205,7 +205,7 @@ impl<C> SystemTime<C> {
     ///
     /// # Panics
     ///
-    /// If the time is more than [`i64::MAX`] seconds before or after the zero.
+    /// If the seconds of the time, rounded down, do not fit in an `i64`.
     #[inline]
     #[must_use]
     #[track_caller]

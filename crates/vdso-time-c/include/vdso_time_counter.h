@@ -148,7 +148,8 @@ int vdso_time_counter_ticks(uint64_t *ticks);
 int64_t vdso_time_counter_ticks_to_monotonic(uint64_t ticks);
 
 /**
- * Gets whether the clock uses the counter, and how accurate the clock is. Always returns 0.
+ * Stores in `*state` whether the clock uses the counter, and how accurate the clock is. It cannot
+ * fail, so it always returns 0.
  */
 int vdso_time_counter_get_state(struct vdso_time_counter_state *state);
 

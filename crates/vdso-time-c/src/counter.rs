@@ -106,7 +106,8 @@ pub extern "C" fn vdso_time_counter_ticks_to_monotonic(ticks: u64) -> i64 {
     }
 }
 
-/// Gets whether the clock uses the counter, and how accurate the clock is. Always returns 0.
+/// Stores in `*state` whether the clock uses the counter, and how accurate the clock is. It cannot
+/// fail, so it always returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_counter_get_state(state: *mut vdso_time_counter_state) -> c_int {
     let State {

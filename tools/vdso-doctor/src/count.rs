@@ -99,7 +99,7 @@ pub(crate) fn count(
 pub(crate) const NO_TIME: &str =
     "other programs left no CPU time for the thread that makes the calls";
 
-/// The calling thread's handle to the thread that makes the calls.
+/// The handle to the thread that makes the calls. The thread that counts them holds it.
 struct Caller {
     thread: Pid,
     /// Sends the index of the next function to call.
@@ -128,8 +128,8 @@ impl Caller {
         let (orders, next_order) = mpsc::channel();
         let (answer, answers) = mpsc::channel();
         let mut send = move |what| {
-            // `send` fails if the calling thread has given up and dropped the receiver. The error
-            // does not matter, because then no thread needs the answer.
+            // `answer.send` fails if the thread that waits for answers has given up and dropped
+            // `answers`. The error does not matter, because then no thread needs the answer.
             let _ = answer.send(what);
             let _ = rope.write_all(&[0]);
         };

@@ -253,8 +253,8 @@ fn an_emulator_and_valgrind_have_a_vdso_that_says_nothing_about_the_program_in_t
     }
 }
 
-/// Runs in a child process without a vDSO. After the first check, a filter denies the clock calls
-/// in this process as well.
+/// Runs in a child process without a vDSO. It makes a check. Then it denies its own clock calls, as
+/// a sandbox would, and makes a diagnosis.
 #[test]
 #[allow(unsafe_code, reason = "init is called here")]
 fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {

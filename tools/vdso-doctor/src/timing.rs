@@ -96,9 +96,9 @@ fn nanos_since(start: Instant) -> Option<f64> {
 
 /// Times a read. Returns `None` if it fails.
 pub(crate) fn speed(read: Call) -> Option<Speed> {
-    // Each kind of read has a loop of its own, so that the loop has no branch on `read`. Each
-    // answer becomes one number, because copying the whole time that was just written would cost
-    // more than some reads.
+    // Each kind of read has a loop of its own, so that the loop has no branch on `read`. The two
+    // fields of each answer are added to one number, because copying the struct that the read has
+    // just written would cost more than some reads.
     let sum = |time: Timespec| time.tv_sec.wrapping_add(time.tv_nsec);
     let micros = |time: Timeval| time.tv_sec.wrapping_add(time.tv_usec);
     let cpu = |here: Cpu| i64::from(here.cpu.wrapping_add(here.node));

@@ -125,7 +125,8 @@ fn is_long_after(now: u64, high_water: u64) -> bool {
     now.wrapping_sub(high_water).wrapping_sub(SOON) as i64 >= 0
 }
 
-/// Returns whether an answer comes from another time namespace, given the kernel's time.
+/// Returns whether `answer` is so far ahead of `now`, the kernel's time, that it must come from
+/// another time namespace.
 fn is_foreign(answer: u64, now: u64) -> bool {
     answer > now.saturating_add(MAX_LEAD)
 }

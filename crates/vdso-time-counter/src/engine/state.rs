@@ -58,7 +58,7 @@ pub(crate) struct ClockState {
     pub(crate) sampled: Sample,
     /// The measured rate. The segment's rate is this one plus a correction.
     pub(crate) base_rate: Rate,
-    /// The least number of ticks that a sample took. Only 32 bits of it are stored.
+    /// The least number of ticks that a sample took. It is stored in 32 bits, at most `u32::MAX`.
     pub(crate) cost: u64,
     /// When the kernel was last asked for its clock source.
     pub(crate) checked: u64,
@@ -323,7 +323,8 @@ pub(crate) fn segment_of(words: &Words) -> Segment {
 }
 
 /// Encodes the wall clock at the first tick of the segment: nanoseconds below a second in the
-/// lowest bits, and above them seconds from 1698 to 2242. The kernel allows no time after 2232.
+/// lowest bits, and above them the seconds, in which the years 1698 to 2242 fit. The kernel allows
+/// no time after the year 2232.
 pub(crate) fn wall_word(nanos: i64) -> u64 {
     let Timespec { tv_sec, tv_nsec } = Timespec::from_nanos(nanos);
     ((tv_sec << NANOS_BITS) | tv_nsec) as u64

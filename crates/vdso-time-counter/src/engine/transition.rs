@@ -579,7 +579,8 @@ fn span(error: i64, rate: Rate, is_unsteady: bool) -> u64 {
 /// # A step
 ///
 /// The counter runs at 1 GHz, so the base rate is 1 ns per tick, and a segment has 2^23 ticks
-/// (8.4 ms). The last sample was at tick 0 and at 0 ns, and the segment ends at tick 8,421,608.
+/// (8.4 ms). The last sample was at tick 0 and at 0 ns. The segment that was made from it begins at
+/// tick 33,000, where the segment before it ended, so it ends at tick 8,421,608.
 /// Meanwhile the kernel's clock steps forward by 1 ms.
 ///
 /// - The sample is taken at tick 8,390,000, and the kernel's time is 9,390,000 ns. 8,390,000 ns
