@@ -109,8 +109,8 @@ causes! {
     NotYet = "not-yet",
         "this kernel started a moment ago and may still be measuring the CPU's counter",
         "Check again in a few seconds.";
-    /// The process runs under gVisor, WSL 1 or user-mode Linux, and the vDSO makes a system call for
-    /// every read. In gVisor it does so until gVisor has measured the counter. Only vdso-doctor
+    /// The process runs under gVisor, WSL 1 or user-mode Linux, and the vDSO makes a system call
+    /// for every read. In gVisor it does so until gVisor has measured the counter. Only vdso-doctor
     /// reports this cause.
     GuestKernel = "guest-kernel",
         "the vDSO of gVisor, WSL 1 or user-mode Linux makes a system call",

@@ -15,9 +15,9 @@ use super::machine::{Native, kernel_nanos};
 ///
 /// The struct implements `$Trait`, whose functions take no `self`, and `$Source`, whose methods
 /// take `&self`. Its times are of the type `$Time`, on the scale of the kernel's clock `$Scale`,
-/// whose id is `$ID`. `$fast` makes a fast read, and returns `None` if a fast read cannot answer. In
-/// that case `$slow` makes a slow read, and returns its nanoseconds, or `None` if a sandbox denies
-/// the clock.
+/// whose id is `$ID`. `$fast` makes a fast read, and returns `None` if a fast read cannot answer.
+/// In that case `$slow` makes a slow read, and returns its nanoseconds, or `None` if a sandbox
+/// denies the clock.
 ///
 /// A slow read is a separate function that returns what its caller returns, so the caller ends with
 /// a jump to it. A function that reads the clock therefore needs no stack frame and saves no
