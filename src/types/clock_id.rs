@@ -108,9 +108,9 @@ impl ClockId {
     /// Returns the clock of an open file, such as a PTP hardware clock (`/dev/ptp0`):
     /// `FD_TO_CLOCKID` of clock_getres(2).
     ///
-    /// If `fd` is negative, such as the -1 of an open(2) that failed, or is at least 2^28, the result
-    /// is `from_raw(i32::MAX)`. No kernel has this clock, so a read fails with `EINVAL`. With the
-    /// feature `std`, `ClockId::from` converts a `std::os::fd::BorrowedFd`.
+    /// If `fd` is negative, such as the -1 of an open(2) that failed, or is at least 2^28, the
+    /// result is `from_raw(i32::MAX)`. No kernel has this clock, so a read fails with `EINVAL`.
+    /// With the feature `std`, `ClockId::from` converts a `std::os::fd::BorrowedFd`.
     ///
     /// std's I/O safety asks for an owned or a borrowed descriptor. This function is safe with any
     /// number nevertheless, because a `ClockId` is only a number, as in C. If the file is not the
