@@ -37,6 +37,12 @@ protected:
     }
 };
 
+/* Before C++17 a static member that is bound to a reference needs a definition. */
+#if __cplusplus < 201703L
+template <class Epoch, bool IsSteady>
+constexpr bool basic_clock<Epoch, IsSteady>::is_steady;
+#endif
+
 /* CLOCK_MONOTONIC. Its time points are those of std::chrono::steady_clock, for wait_until(). */
 struct steady_clock : basic_clock<std::chrono::steady_clock, true> {
     static time_point now() noexcept { return read(CLOCK_MONOTONIC); }

@@ -33,7 +33,7 @@ pub enum vdso_time_counter_status {
     ClockSourceUnknown = 6,
     /// The counter's rate depends on the CPU's frequency.
     NotInvariant = 7,
-    /// The thread must not read the counter (PR_SET_TSC).
+    /// The thread is not allowed to read the counter (PR_SET_TSC).
     Denied = 8,
     /// The counter's rate is not the one that the hardware states.
     Frequency = 9,

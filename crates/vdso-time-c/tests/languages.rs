@@ -447,7 +447,20 @@ fn cplusplus_programs_get_the_times_of_std_chrono() {
                 &format!("{flags} -I{headers} examples/clock.cpp {library} -pthread"),
             );
         }
-        // The header itself needs only C++11, and no exceptions.
+        // The header itself needs only C++11. Without optimisation the reference needs the member's
+        // definition.
+        let reference = installed("reference.cpp");
+        let text = "#include <vdso_time.hpp>\n#include <vdso_time.hpp>\n\
+                    int main() { const bool &steady = vdso_time::counter_clock::is_steady;\n\
+                    return !steady; }\n";
+        fs::write(&reference, text).unwrap();
+        for standard in ["11", "14", "17"] {
+            compiled(
+                &format!("{compiler} -std=c++{standard}"),
+                &format!("{flags} -O0 -I{headers} {reference} {library}"),
+            );
+        }
+        // It needs no exceptions.
         run(&split(&format!(
             "{compiler} -std=c++11 -fno-exceptions {flags} -fsyntax-only -I{headers} {header}"
         )));
