@@ -491,6 +491,9 @@ except OSError:
     pass
 sys.stdout.buffer.write(shown)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))";
+    if !super::can_be_started() {
+        return;
+    }
     let mut python = Command::new("python3");
     let Some((status, out, error)) = watched(python.args(["-c", SCRIPT, super::PROGRAM]).output())
     else {
