@@ -172,11 +172,6 @@ impl Setup {
 
 /// Returns the plan for programs in QEMU's user mode. QEMU looks for the target's shared libraries
 /// in the directory `libraries`.
-///
-/// `LD_LIBRARY_PATH` makes the loader look in `/lib` first, which is a directory of `libraries`.
-/// Otherwise the loader would take the path of a library from this machine's /etc/ld.so.cache. On
-/// x86_64 with 32-bit libraries, a program for i686 got the loader of `libraries` and the libc of
-/// this machine, and `pthread_create` never returned.
 fn user_plan(arch: &Arch, libraries: Option<PathBuf>) -> Result<Plan> {
     let mut plan = Plan::default();
     plan.qemu
@@ -184,8 +179,6 @@ fn user_plan(arch: &Arch, libraries: Option<PathBuf>) -> Result<Plan> {
     if let Some(libraries) = libraries {
         plan.qemu.push("-L".into());
         plan.qemu.push(libraries.display().to_string());
-        plan.qemu.push("-E".into());
-        plan.qemu.push("LD_LIBRARY_PATH=/lib".into());
     }
     // QEMU can hang when threads start at the same time, so by default libtest runs one test at a
     // time.
