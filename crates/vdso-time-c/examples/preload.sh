@@ -6,8 +6,8 @@
 # It starts each server three times: as it is, with the library, and with the library built with
 # -DUNORDERED. The servers listen on Unix sockets in a directory of this run, and end with the
 # script. The three variants take turns. Each figure is the smallest of all rounds. It is a CPU time
-# of the server, and not a duration, because other programs use the machine as well. The shares are
-# those of perf(1): samples in the vDSO, in libc's functions that call it, and in the library.
+# of the server, and not a duration, because other programs use the machine as well. perf(1)
+# measures the shares: samples in the vDSO, in libc's functions that call it, and in the library.
 #
 # Needs cargo, make and a C compiler. Uses postgresql, redis-server and linux-perf if they are
 # installed.
