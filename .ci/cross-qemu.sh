@@ -13,15 +13,15 @@ case $ID in
     ubuntu) release='noble universe' package=qemu-user-static program=qemu-$arch-static ;; # 8.2
     debian) release='trixie main' package=qemu-user program=qemu-$arch ;; # 10.0
 esac
-folder=$(mktemp -d)
-cd "$folder"
+directory=$(mktemp -d)
+cd "$directory"
 sed -n "s/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*\) .*/deb \1\2 $release/p" /etc/apt/sources.list | head -n 1 > sources.list
-set -- -q -o Dir::Etc::sourcelist="$folder/sources.list" -o Dir::Etc::sourceparts=- -o Dir::State::lists="$folder/lists" \
+set -- -q -o Dir::Etc::sourcelist="$directory/sources.list" -o Dir::Etc::sourceparts=- -o Dir::State::lists="$directory/lists" \
     -o Acquire::Languages=none -o APT::Sandbox::User=root
 mkdir -p lists/partial
 apt-get "$@" update
 apt-get "$@" download "$package"
 dpkg-deb --fsys-tarfile ./*.deb | tar -x "./usr/bin/$program"
 mv "usr/bin/$program" "/usr/local/bin/qemu-$arch"
-rm -r "$folder"
+rm -r "$directory"
 "qemu-$arch" --version

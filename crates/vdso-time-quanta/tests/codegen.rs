@@ -14,8 +14,8 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 #[test]
 fn a_read_has_a_fence_only_with_the_feature_ordered() {
     for (features, is_ordered) in [("", false), ("ordered", true)] {
-        let folder = format!("quanta-{features}");
-        let library = program::library(["vdso-time-quanta", features], TRIPLE, &folder, &[]);
+        let directory = format!("quanta-{features}");
+        let library = program::library(["vdso-time-quanta", features], TRIPLE, &directory, &[]);
         let source = "crates/vdso-time-quanta/tests/programs/reads.rs";
         let listing = library.and_then(|library| program::listing(TRIPLE, source, &library, &[]));
         let Some(listing) = listing else { return };

@@ -2,10 +2,13 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
+use fs_err as fs;
+use fs_err::os::unix::fs::symlink;
 use xshell::{Cmd, Shell};
 
 use crate::machine::{Boot, Machine, Runner};
@@ -177,6 +180,7 @@ fn user_plan(arch: &Arch, libraries: Option<PathBuf>) -> Result<Plan> {
     plan.qemu
         .push(tools::qemu_user(arch)?.display().to_string());
     if let Some(libraries) = libraries {
+        hide_the_hosts_libraries(&libraries, arch)?;
         plan.qemu.push("-L".into());
         plan.qemu.push(libraries.display().to_string());
     }
@@ -185,6 +189,25 @@ fn user_plan(arch: &Arch, libraries: Option<PathBuf>) -> Result<Plan> {
     let threads = env::var("RUST_TEST_THREADS").unwrap_or_else(|_| "1".into());
     plan.set("RUST_TEST_THREADS", &threads);
     Ok(plan)
+}
+
+/// Makes the target's loader use the libraries of this directory only.
+///
+/// QEMU opens a file of this directory if it is there, and otherwise the file of the host. A host
+/// can have libraries for the target, for example in `/lib32`. The loader would find them in the
+/// host's `ld.so.cache`, or in the target's multiarch directory. But a libc works only with the
+/// loader of its own version: with another one, `pthread_create` never returned.
+fn hide_the_hosts_libraries(directory: &Path, arch: &Arch) -> Result<()> {
+    let etc = directory.join("etc");
+    fs::create_dir_all(&etc)?;
+    // The loader ignores an empty cache.
+    fs::write(etc.join("ld.so.cache"), "")?;
+    let multiarch = arch.gnu().replace("i686", "i386");
+    let link = directory.join("lib").join(multiarch);
+    match symlink(".", &link) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the plan for programs in a kernel. It lacks init, which is built later.
