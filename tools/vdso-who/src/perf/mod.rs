@@ -247,7 +247,7 @@ impl Events {
         }
         for address in plan.addresses {
             let mut builder = self.builder(plan, Breakpoint::execute(*address), place);
-            let counter = build(builder.sample_period(1))?;
+            let counter = builder.sample_period(1).build()?;
             self.send_to_ring(counter, place.cpu)?;
         }
         Ok(())
