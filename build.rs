@@ -13,7 +13,7 @@ fn main() {
     println!("cargo::rerun-if-changed=src/arch/targets.rs");
     // docs.rs sets `docsrs`. The tests set the other three.
     println!("cargo::rustc-check-cfg=cfg(docsrs, vdso_time_assume_invariant)");
-    println!("cargo::rustc-check-cfg=cfg(vdso_time_android_order, vdso_time_other_os)");
+    println!("cargo::rustc-check-cfg=cfg(vdso_time_android_calls, vdso_time_other_os)");
     println!(
         "cargo::rustc-check-cfg=cfg(vdso_time_linux, vdso_time_clock, vdso_time_libc_fallback)"
     );

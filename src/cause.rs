@@ -73,13 +73,14 @@ causes! {
         "an emulator answers instead of the kernel's vDSO",
         "Run the program without it.";
     /// The process has no vDSO that it can call. It has none, or one that is malformed, unreadable
-    /// or for another architecture.
+    /// or for another architecture, or a sandbox kept the first call from finding it.
     NoVdso = "no-vdso",
         "this process has no vDSO that it can call",
-        "Check the kernel's parameters, how it was built, and which program started this process.";
+        "Check the kernel's parameters, how it was built, and which program started this process. In \
+         a sandbox, make a first call before the process enters it.";
     /// The kernel found no timer that user space can read (arm).
     BlankedNames = "blanked-names",
-        "the kernel found no timer that user space can read, and blanked the names in its vDSO",
+        "the kernel found no timer that user space can read, and blanked its vDSO's names",
         "Describe the generic timer in the device tree as arm,armv7-timer. Remove \
          arm,cpu-registers-not-fw-configured only if the firmware sets the timer's registers on \
          every CPU.";
@@ -87,10 +88,11 @@ causes! {
     NoFunction = "no-function",
         "this kernel's vDSO has no usable function for this call",
         "A newer kernel may have it.";
-    /// The kernel has no such clock, or a sandbox denies it.
+    /// A read fails: the kernel has no such clock, a sandbox denies the call, the clock's driver
+    /// fails, or only 32-bit calls answer after January 2038.
     Refused = "refused",
         "the kernel or a sandbox refuses the read",
-        "Use another clock, or allow the call in the sandbox.";
+        "The error of clock_gettime() shows why. Use another clock, or allow the call in the sandbox.";
     /// This kernel's vDSO does not read this clock. Some clocks are not read by any kernel's vDSO.
     ClockNotServed = "clock-not-served",
         "the vDSO does not read this clock",
@@ -141,7 +143,7 @@ impl fmt::Display for Cause {
 /// on arm. This function measures the cost ([`read_cost`]), and uses the name only to explain it.
 ///
 /// The answer holds for the moment of the call. The call takes a few microseconds, makes the system
-/// call clock_gettime(2) at most 32 times, and reads two files of /sys if reads enter the kernel. A
+/// call clock_gettime(2) at most 40 times, and reads two files of /sys if reads enter the kernel. A
 /// sandbox may deny these calls or hide the files, so call `explain` before the program enters the
 /// sandbox.
 ///
@@ -169,10 +171,14 @@ pub fn explain(clock: ClockId) -> Cause {
         current: "",
         available: "",
     };
-    let mut current = [0; LONGEST];
-    let mut available = [0; LONGEST];
-    if facts.cost == ReadCost::SystemCall {
-        facts.monotonic_cost = read_cost(ClockId::MONOTONIC);
+    let mut current = [0; NAMES_SIZE];
+    let mut available = [0; NAMES_SIZE];
+    // The other facts explain nothing about a clock that no vDSO reads.
+    if facts.cost == ReadCost::SystemCall && !is_in_no_vdso(clock) {
+        // A second measurement of the same clock could contradict the first one.
+        if clock != ClockId::MONOTONIC {
+            facts.monotonic_cost = read_cost(ClockId::MONOTONIC);
+        }
         facts.current = read_names(CURRENT, &mut current);
         facts.available = read_names(AVAILABLE, &mut available);
     }
@@ -183,7 +189,7 @@ pub fn explain(clock: ClockId) -> Cause {
 struct Facts<'a> {
     clock: ClockId,
     cost: ReadCost,
-    /// The cost of a read of `CLOCK_MONOTONIC`.
+    /// The cost of a read of `CLOCK_MONOTONIC`, or `Unknown` if it was not measured separately.
     monotonic_cost: ReadCost,
     route: Route,
     architecture: &'a str,
@@ -223,11 +229,11 @@ const AVAILABLE: &CStr = c"/sys/devices/system/clocksource/clocksource0/availabl
 
 /// The size of a buffer for the names of all clock sources that a kernel offers. No kernel is known
 /// to offer more than six clock sources.
-const LONGEST: usize = 256;
+const NAMES_SIZE: usize = 256;
 
 /// Returns the names in a file of sysfs, or an empty string if the file cannot be read.
-fn read_names<'a>(path: &CStr, bytes: &'a mut [u8; LONGEST]) -> &'a str {
-    let mut words = [0_usize; LONGEST / size_of::<usize>()];
+fn read_names<'a>(path: &CStr, bytes: &'a mut [u8; NAMES_SIZE]) -> &'a str {
+    let mut words = [0_usize; NAMES_SIZE / size_of::<usize>()];
     if read_file(path, &mut words).is_err() {
         return "";
     }
@@ -282,7 +288,7 @@ impl Cause {
     /// | arm's own timer | `CounterDistrusted`, because of an erratum |
     /// | another one that the vDSO reads | `Unexplained` |
     /// | one that the host decides about, or `tsc-early` | `ClockSource` |
-    /// | any other, if the kernel offers one that the vDSO can read | `ClockSource` |
+    /// | any other, if the kernel offers one that the vDSO can read on this host or another | `ClockSource` |
     /// | any other on x86, because its kernel does not offer `tsc` | `CounterDistrusted` |
     /// | any other | `ClockSource` |
     #[must_use]
@@ -298,17 +304,18 @@ impl Cause {
         if READABLE.contains(&current) {
             return Self::Unexplained;
         }
-        let is_better = |name: &[u8]| {
-            let mut better = READABLE.iter().chain(&READABLE_IF_STABLE);
-            better.any(|known| known.as_bytes() == name)
+        let may_be_readable = |name: &[u8]| {
+            let mut readable = READABLE.iter().chain(&READABLE_IF_STABLE);
+            readable.any(|known| known.as_bytes() == name)
         };
         // We split the bytes and not the `str`, because `str::split` contains a panic that the
         // compiler of Rust 1.85 does not remove from 32-bit programs.
         let mut offered = available.as_bytes().split(|byte| *byte == b' ');
-        let is_of_host = is_better(current.as_bytes()) || current == "hyperv_clocksource_msr";
+        let is_of_host =
+            READABLE_IF_STABLE.contains(&current) || current == "hyperv_clocksource_msr";
         // A kernel whose clock source is still `tsc-early` is about to choose `tsc`.
         let is_early = current == "tsc-early";
-        if is_of_host || is_early || offered.any(is_better) {
+        if is_of_host || is_early || offered.any(may_be_readable) {
             return Self::ClockSource;
         }
         // Every x86 CPU since the Pentium has a TSC. A kernel that does not offer `tsc` has found
@@ -393,6 +400,15 @@ mod tests {
             assert_eq!(seen(ReadCost::FunctionCall), Cause::Fine, "{current}");
             assert_eq!(seen(ReadCost::Unknown), Cause::CannotTell, "{current}");
             assert_eq!(seen(ReadCost::SystemCall), if_slow, "{current}");
+        }
+    }
+
+    /// The C interface says that a buffer of 256 bytes is enough for `Display` and a NUL.
+    #[test]
+    fn each_explanation_fits_in_the_buffer_of_a_c_program() {
+        for cause in Cause::ALL {
+            let length = cause.reason().len() + ". ".len() + cause.advice().len();
+            assert!(length < 256, "{}: {length} bytes", cause.name());
         }
     }
 

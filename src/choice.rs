@@ -38,13 +38,13 @@ pub(crate) fn can_call(abi: &Abi, image: &Image<'_>) -> bool {
 /// byte is at `base`.
 #[inline]
 pub(crate) fn decide(abi: &'static Abi, image: &Image<'_>, base: usize) -> [Outcome; 5] {
-    let choose = |entry| choose(entry, abi.version, image, base);
+    let outcome = |entry| choose(entry, abi.version, image, base);
     [
-        choose(&abi.time),
-        choose(&abi.gettimeofday),
-        choose(&abi.clock_gettime),
-        choose(&abi.clock_getres),
-        choose(&abi.getcpu),
+        outcome(&abi.time),
+        outcome(&abi.gettimeofday),
+        outcome(&abi.clock_gettime),
+        outcome(&abi.clock_getres),
+        outcome(&abi.getcpu),
     ]
 }
 

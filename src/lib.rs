@@ -149,8 +149,9 @@ pub use {
 /// gettimeofday(2), because Android's seccomp filter can kill a process for the 64-bit
 /// clock_gettime(2).
 ///
-/// On i386, a system call enters the kernel through the vDSO's code. Where every call goes through
-/// libc, these functions call libc, which may answer from the vDSO.
+/// On i386, a system call enters the kernel through the vDSO's code, once the vDSO has been found,
+/// for example by [`warm_up`]. Until then it is `int 0x80`, which takes longer. Where every call
+/// goes through libc, these functions call libc, which may answer from the vDSO.
 ///
 /// Each function of this module returns a `Result`. There is no `syscall::time()`, because `time()`
 /// returns a number and cannot return an error:

@@ -36,7 +36,9 @@ pub enum ReadCost {
 ///
 /// The answer holds for the moment of the call. This is a timing test, which an interrupt or an
 /// emulator can mislead; the package `vdso-doctor` proves where the clock is read. The call takes a
-/// few microseconds and makes at most 16 system calls, including those that the vDSO makes.
+/// few microseconds and makes the system call clock_gettime(2) at most 20 times, including the calls
+/// that the vDSO makes. If it is the first call of the process, it also makes the system calls of
+/// [`warm_up`](crate::warm_up).
 ///
 /// # Examples
 ///
@@ -64,11 +66,8 @@ pub fn read_cost(clock: ClockId) -> ReadCost {
         Ok(now) => Some(now.ktime() as u64),
         Err(_) => None,
     };
-    compare(
-        now,
-        || calls::clock_gettime(clock).is_ok(),
-        || syscall::clock_gettime(clock).is_ok(),
-    )
+    let vdso = || calls::clock_gettime(clock).is_ok();
+    compare(now, vdso, syscall::single_read(clock))
 }
 
 /// Returns whether this clock is one that no kernel's vDSO reads.
@@ -84,15 +83,17 @@ pub(crate) fn is_in_no_vdso(clock: ClockId) -> bool {
     clock.as_raw() < 0 || clocks.contains(&clock)
 }
 
-/// The number of tries. A try makes four reads: one through the kernel, one through the vDSO, and
-/// one of the measuring clock after each of these two. The measuring clock is also read once before
-/// the first try. So three tries make 4 x 3 + 1 reads, and each read makes at most one system call.
+/// The number of tries. A try makes five reads: one of the measuring clock alone, one through the
+/// kernel, one through the vDSO, and one of the measuring clock after each of these two. The
+/// measuring clock is also read once before the first try. So three tries make 5 x 3 + 1 reads, and
+/// each read makes at most one system call.
 const TRIES: usize = 3;
 
-/// The times of a read through the kernel and of a read through the vDSO, in one try. Each time
-/// includes one read of the measuring clock.
-#[derive(Clone, Copy, Default)]
-struct Try {
+/// The times of three reads: one of the measuring clock alone, one through the kernel, and one
+/// through the vDSO. The times of the other two reads include one read of the measuring clock.
+#[derive(Clone, Copy)]
+struct Times {
+    clock: u64,
     kernel: u64,
     vdso: u64,
 }
@@ -117,10 +118,16 @@ fn measure(
     now: impl Fn() -> Option<u64>,
     vdso: impl Fn() -> bool,
     kernel: impl Fn() -> bool,
-) -> Option<[Try; TRIES]> {
-    let mut tries = [Try::default(); TRIES];
+) -> Option<[Times; TRIES]> {
+    let none = Times {
+        clock: 0,
+        kernel: 0,
+        vdso: 0,
+    };
+    let mut tries = [none; TRIES];
     let mut start = now()?;
-    for passed in &mut tries {
+    for tried in &mut tries {
+        let begin = now()?;
         if !kernel() {
             return None;
         }
@@ -129,8 +136,9 @@ fn measure(
             return None;
         }
         let end = now()?;
-        passed.kernel = middle.checked_sub(start)?;
-        passed.vdso = end.checked_sub(middle)?;
+        tried.clock = begin.checked_sub(start)?;
+        tried.kernel = middle.checked_sub(begin)?;
+        tried.vdso = end.checked_sub(middle)?;
         start = end;
     }
     Some(tries)
@@ -138,37 +146,36 @@ fn measure(
 
 /// Returns what the times show.
 ///
-/// Each time includes a read of the measuring clock, which usually goes through the vDSO as well.
-/// For example, if a read through the vDSO takes 20 ns and a system call takes 200 ns, the times to
-/// compare are 40 ns and 220 ns.
+/// The time of the measuring clock is subtracted, because it can be far longer than the times to
+/// compare: with the clock source hpet, a read of `CLOCK_MONOTONIC` takes a microsecond or more, but
+/// the vDSO still reads a coarse clock in 5 ns, where a system call takes 100 ns.
 ///
-/// The verdict is `FunctionCall` if the system call's time is at least a quarter longer than the
-/// vDSO's time, plus a margin for the unit of the clock. Times of 60 ns and 75 ns are at this
-/// limit. They mean that a read through the vDSO takes 30 ns and a system call 45 ns: this is where
-/// the two thirds in [`ReadCost::FunctionCall`] come from.
-///
-/// The read of the measuring clock need not be subtracted from the times. If the vDSO's function
-/// enters the kernel as well, the two times are equally long, with the measuring read or without
-/// it.
-fn verdict(tries: &[Try; TRIES]) -> ReadCost {
-    // An interrupt only adds time. So the shortest time in all tries counts, for the kernel and for
-    // the vDSO separately.
-    let mut kernel = u64::MAX;
-    let mut vdso = u64::MAX;
-    for tried in tries {
-        kernel = kernel.min(tried.kernel);
-        vdso = vdso.min(tried.vdso);
+/// The verdict is `FunctionCall` if the system call takes one and a half times as long as the read
+/// through the vDSO, plus a margin. This is where the two thirds in [`ReadCost::FunctionCall`] come
+/// from. The verdict is `SystemCall` if the two take about as long. A difference that is smaller
+/// than the margin shows nothing, because the measuring clock does not show it: it advances in
+/// units, and its own reads do not all take the same time.
+fn verdict(tries: &[Times; TRIES]) -> ReadCost {
+    // An interrupt only adds time. So the shortest time in all tries counts, for each of the three
+    // reads separately.
+    let [mut shortest, others @ ..] = *tries;
+    for tried in others {
+        shortest.clock = shortest.clock.min(tried.clock);
+        shortest.kernel = shortest.kernel.min(tried.kernel);
+        shortest.vdso = shortest.vdso.min(tried.vdso);
     }
     let Some(unit) = unit(tries) else {
         return ReadCost::Unknown;
     };
-    let quarter = vdso / 4;
-    let noise = unit.saturating_mul(2);
-    if kernel >= vdso.saturating_add(quarter).saturating_add(noise) {
+    let kernel = shortest.kernel.saturating_sub(shortest.clock);
+    let vdso = shortest.vdso.saturating_sub(shortest.clock);
+    let margin = unit.saturating_mul(2).max(shortest.clock / 16);
+    if kernel >= vdso.saturating_add(vdso / 2).saturating_add(margin) {
         return ReadCost::FunctionCall;
     }
-    let is_as_long = kernel >= vdso - quarter && kernel <= vdso.saturating_add(vdso / 8);
-    if is_as_long && quarter >= unit {
+    let half = vdso / 2;
+    let is_as_long = kernel >= vdso - half && kernel <= vdso.saturating_add(vdso / 4);
+    if is_as_long && half >= margin {
         return ReadCost::SystemCall;
     }
     ReadCost::Unknown
@@ -177,7 +184,7 @@ fn verdict(tries: &[Try; TRIES]) -> ReadCost {
 /// Returns the unit in which the measuring clock advances, which can be longer than a read takes.
 /// All times are multiples of it, so it is estimated as the smallest difference between two times,
 /// or between a time and 0.
-fn unit(tries: &[Try; TRIES]) -> Option<u64> {
+fn unit(tries: &[Times; TRIES]) -> Option<u64> {
     let mut unit = None;
     for a in tries {
         for b in tries {

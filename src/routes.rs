@@ -43,7 +43,8 @@ pub enum Route {
     /// A system call.
     #[non_exhaustive]
     Syscall {
-        /// The system call's number.
+        /// The number of the system call that is tried first. On a 32-bit architecture, another one
+        /// may answer.
         number: u32,
         /// Why the vDSO does not answer.
         reason: FallbackReason,

@@ -122,22 +122,31 @@ mod arithmetic {
         }
     }
 
-    /// Lists how long a vDSO read and a system call take, in a unit of the clock, and the answer.
+    /// Lists how long a vDSO read, a system call and a read of the measuring clock take, the unit of
+    /// that clock, and the answer.
     #[test]
     fn a_read_is_much_faster_than_a_system_call_if_it_takes_two_thirds_at_most() {
-        for ([vdso, kernel, unit], expected) in [
-            ([20, 36, 1], FunctionCall),
-            ([20, 200, 1], FunctionCall),
-            ([20, 26, 1], Unknown),
-            ([200, 200, 1], SystemCall),
-            ([210, 200, 1], SystemCall), // the vDSO looks in vain, and then makes the system call
-            ([2_000, 2_100, 1], SystemCall), // the hypervisor traps the counter in both
+        for ([vdso, kernel, clock, unit], expected) in [
+            ([20, 36, 20, 1], FunctionCall),
+            ([20, 200, 20, 1], FunctionCall),
+            ([20, 26, 20, 1], Unknown),
+            ([200, 200, 200, 1], SystemCall),
+            // The vDSO looks in vain, and then makes the system call.
+            ([210, 200, 210, 1], SystemCall),
+            // The hypervisor traps the counter in both.
+            ([2_000, 2_100, 2_000, 1], SystemCall),
+            // A clock that the vDSO does not read, beside one that it does.
+            ([210, 200, 20, 1], SystemCall),
+            // A coarse clock, if the vDSO cannot read the clock source.
+            ([5, 100, 1_000, 1], FunctionCall),
+            ([5, 100, 4_500, 1], Unknown),
+            ([105, 100, 1_000, 1], Unknown),
             // 24 MHz, 10 MHz, 1 MHz, and a coarse clock
-            ([25, 150, 42], FunctionCall),
-            ([300, 300, 42], SystemCall),
-            ([600, 600, 100], SystemCall),
-            ([300, 300, 1_000], Unknown),
-            ([20, 200, 4_000_000], Unknown),
+            ([25, 150, 25, 42], FunctionCall),
+            ([300, 300, 300, 42], SystemCall),
+            ([600, 600, 600, 100], SystemCall),
+            ([300, 300, 300, 1_000], Unknown),
+            ([20, 200, 20, 4_000_000], Unknown),
         ] {
             for start in 0..200 {
                 let now = Cell::new(start * 7);
@@ -147,13 +156,13 @@ mod arithmetic {
                     now.set(now.get() + nanos + (calls.get() * calls.get() / 2 + start) % 3); // no two take the same time
                     true
                 };
-                let read = || pass(vdso).then(|| now.get() / unit * unit);
+                let read = || pass(clock).then(|| now.get() / unit * unit);
                 let found = compare(read, || pass(vdso), || pass(kernel));
                 assert!(calls.get() <= 16, "{calls:?} calls");
                 let is_right = found == expected || found == Unknown && unit > 1;
                 assert!(
                     is_right,
-                    "{vdso} and {kernel} in units of {unit}: {found:?}"
+                    "{vdso} and {kernel} in units of {unit}, by a clock that takes {clock}: {found:?}"
                 );
             }
         }

@@ -135,19 +135,20 @@ pub(crate) const fn entry(candidates: &'static [Candidate], syscalls: &'static [
 ///
 /// On Android, the 64-bit variants are left out. Android's seccomp filter kills a process that
 /// makes a system call which Android's libc does not make, and before Android 11 the 32-bit libc
-/// makes none of the 64-bit calls (bionic, libc/seccomp). The 64-bit symbols of the vDSO are left
+/// made none of the 64-bit calls (bionic, libc/seccomp). The 64-bit symbols of the vDSO are left
 /// out as well, because they make a 64-bit call for a clock that they cannot read.
 ///
 /// We tried to keep the 64-bit variants on Android and to use them last, so that times after
-/// January 2038 would work. But then each of the five functions had to go through its lists twice.
-/// So we left these variants out, and after January 2038 a 32-bit program on Android gets
-/// `EOVERFLOW` when it reads a wall clock. Tests on Linux set the cfg `vdso_time_android_order`,
-/// which leaves out the same variants as on Android.
+/// January 2038 would work. But then each of the four functions that read a clock had to go through
+/// its lists twice: first the 32-bit variants, then the 64-bit ones. So we left these variants out,
+/// and after January 2038 a 32-bit program on Android gets `EOVERFLOW` when it reads a wall clock.
+/// Tests on Linux set the cfg `vdso_time_android_calls`, which leaves out the same variants as on
+/// Android.
 pub(crate) const fn entry32(
     candidates: &'static [Candidate],
     syscalls: &'static [Syscall],
 ) -> Entry {
-    const HAS_TIME64: bool = !cfg!(any(target_os = "android", vdso_time_android_order));
+    const HAS_TIME64: bool = !cfg!(any(target_os = "android", vdso_time_android_calls));
     match (candidates, syscalls) {
         ([_, candidates @ ..], [_, syscalls @ ..]) if !HAS_TIME64 => entry(candidates, syscalls),
         _ => entry(candidates, syscalls),

@@ -9,9 +9,9 @@ use libc::__errno_location as location;
 /// left in `errno`.
 pub(crate) fn preserved<T>(call: impl FnOnce() -> T) -> (T, i32) {
     // SAFETY: this thread's `errno` is in its thread-local storage, which libc sets up before it
-    // runs any code of the program. The one exception is an IFUNC resolver of a static program,
-    // which runs earlier. Such a resolver must avoid this function, and docs/NO_LIBC.md describes
-    // how.
+    // runs any of the program's code in the thread. Two kinds of code run without it, and must
+    // avoid this function: an IFUNC resolver of a static program, which runs earlier, and a thread
+    // that the program made with clone(2). docs/NO_LIBC.md describes how.
     let errno = unsafe { location() };
     // SAFETY: this thread's `errno` lives as long as the thread.
     let before = unsafe { errno.read() };

@@ -16,7 +16,10 @@ use crate::errno::Errno;
 /// The type must have the fields `time` and `clock`. The methods defined here call methods of the
 /// same names on `time`.
 macro_rules! time_of_a_clock {
-    ($Time:ident of $Inner:ident, $Nanos:ident, $Scale:ident, $clock:literal) => {
+    (
+        $Time:ident of $Inner:ident, $Nanos:ident, $Scale:ident, $clock:literal,
+        nanos: $nanos_fit:literal, timespec: $timespec_fits:literal,
+    ) => {
         impl $Time {
             #[doc = concat!("Creates a time of `", $clock, "` from nanoseconds since its zero.")]
             ///
@@ -25,9 +28,7 @@ macro_rules! time_of_a_clock {
             /// types: if `from_nanos` were generic over the clock, callers would have to name the
             /// clock even if they meant the default one.
             ///
-            /// # Panics
-            ///
-            /// If the time does not fit in a `SystemTime`. Every number fits in an `Instant`.
+            #[doc = $nanos_fit]
             #[inline]
             #[must_use]
             #[track_caller]
@@ -143,8 +144,7 @@ macro_rules! time_of_a_clock {
             /// # Errors
             ///
             /// - `EINVAL`: `tv_nsec` is not in `0..1_000_000_000`.
-            /// - `EOVERFLOW`: the time is more than 292 years before or after the zero, and so does
-            ///   not fit in an `Instant`. Every time fits in a `SystemTime`.
+            #[doc = $timespec_fits]
             #[inline]
             fn try_from(time: Timespec) -> Result<Self, Errno> {
                 $Inner::from_timespec(time).map(Self::new)

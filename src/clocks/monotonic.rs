@@ -119,7 +119,11 @@ impl Instant {
     }
 }
 
-time_of_a_clock!(Instant of KernelTime, i64, Monotonic, "CLOCK_MONOTONIC");
+time_of_a_clock!(
+    Instant of KernelTime, i64, Monotonic, "CLOCK_MONOTONIC",
+    nanos: "Every number fits.",
+    timespec: "- `EOVERFLOW`: the time is more than 292 years before or after the zero.",
+);
 
 impl Instant {
     /// Creates a time of `CLOCK_MONOTONIC` from milliseconds since its zero.

@@ -1,7 +1,7 @@
 //! Conversions between [`Instant`], [`SystemTime`] and std's types of the same names.
 //!
 //! On Linux, std's `Instant` is a time of `CLOCK_MONOTONIC` as well (see "Underlying System calls"
-//! in its documentation), but `Instant` has no method that returns this time as a number. So the
+//! in its documentation), but it has no method that returns this time as a number. So the
 //! first conversion reads the clock twice in a row, through this crate and through std, and keeps
 //! this pair of times. Each conversion computes how far its argument is from the time of the same
 //! type in the pair, and adds the difference to the time of the other type.

@@ -105,7 +105,11 @@ impl SystemTime {
     }
 }
 
-time_of_a_clock!(SystemTime of UnixTime, i128, Realtime, "CLOCK_REALTIME");
+time_of_a_clock!(
+    SystemTime of UnixTime, i128, Realtime, "CLOCK_REALTIME",
+    nanos: "# Panics\n\nIf the seconds of the time, rounded down, do not fit in an `i64`.",
+    timespec: "\nEvery other time fits.",
+);
 
 impl SystemTime {
     /// The zero of `CLOCK_REALTIME`: 1970-01-01 00:00:00 UTC.

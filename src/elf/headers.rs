@@ -160,7 +160,7 @@ pub(super) struct Dynamic {
 }
 
 impl Dynamic {
-    /// Reads the section up to its end or to `DT_NULL`. Of two entries with the same tag, the last
+    /// Reads the section up to its end or to `DT_NULL`. If two entries have the same tag, the later
     /// one counts.
     #[inline]
     pub(super) fn read(section: Bytes<'_>) -> Self {

@@ -7,10 +7,10 @@ use crate::types::Cpu;
 
 /// Asks the kernel whether a page is readable. `address` is its start.
 ///
-/// `rt_sigprocmask` copies the signal set in before it rejects an unknown `how`. So `EINVAL` means
-/// that the bytes are readable, `EFAULT` means that they are not, and any other answer comes from a
-/// sandbox. The call gets the address of the page's second byte instead of its first, because
-/// address 0 would mean that no signal set is passed.
+/// `rt_sigprocmask` first copies the signal set from the caller's memory, and only then rejects an
+/// unknown `how`. So `EINVAL` means that the bytes are readable, `EFAULT` means that they are not,
+/// and any other answer comes from a sandbox. The call gets the address of the page's second byte
+/// instead of its first, because address 0 would mean that no signal set is passed.
 ///
 /// If the vDSO was unmapped, valgrind's memcheck reports this call as an error (docs/NO_LIBC.md).
 /// We tried mincore(2), which memcheck accepts. But mincore(2) takes four times as long. It also

@@ -110,8 +110,9 @@ impl<'a> Vdso<'a> {
 
     /// Returns the address of the symbol that [`Image::symbol`] finds.
     ///
-    /// The symbol is a function with the signature that the kernel documents (vdso(7)). On arm, bit
-    /// 0 of the address is set for Thumb code.
+    /// For a function that vdso(7) documents, the address can be cast to a pointer with the
+    /// documented signature. Some other symbols, such as `__kernel_rt_sigreturn`, are not functions
+    /// that C can call. On arm, bit 0 of the address is set for Thumb code.
     #[must_use]
     pub fn symbol_address(&self, name: &str, version: Option<&str>) -> Option<*const ()> {
         let value = self.image.value_of(name, version)?;

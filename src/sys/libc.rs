@@ -7,11 +7,6 @@
     clippy::missing_errors_doc,
     reason = "documented for other architectures"
 )]
-#![allow(
-    clippy::missing_safety_doc,
-    clippy::must_use_candidate,
-    reason = "documented there as well"
-)]
 
 use crate::routes::{Route, Routes};
 
@@ -85,6 +80,12 @@ pub(crate) mod calls {
 /// The functions of `calls` that return a `Result`. libc decides whether to make the system call.
 pub(crate) mod syscall {
     pub use super::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, try_time};
+    use crate::types::ClockId;
+
+    /// Returns a function that reads this clock, and returns whether it succeeded.
+    pub(crate) fn single_read(clock: ClockId) -> impl Fn() -> bool {
+        move || clock_gettime(clock).is_ok()
+    }
 }
 
 /// Returns what answers each function: [`Route::Libc`].

@@ -144,6 +144,21 @@ fn a_cause_is_the_one_of_the_clock_and_of_the_clock_source() {
                 ]
             },
         ),
+        (
+            // The vDSO reads it with every clock source.
+            ClockId::MONOTONIC_COARSE,
+            if counter {
+                &[Cause::Fine, Cause::CannotTell, Cause::Unexplained]
+            } else {
+                &[
+                    Cause::Fine,
+                    Cause::CannotTell,
+                    Cause::NoVdso,
+                    Cause::NoFunction,
+                    Cause::BlankedNames,
+                ]
+            },
+        ),
     ] {
         let cause = vdso_time::explain(clock);
         assert!(

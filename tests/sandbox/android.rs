@@ -2,9 +2,9 @@
 //!
 //! The filter kills for a system call that Android's libc does not make. On 32-bit Linux the crate
 //! makes the 64-bit calls first, which the lists before Android 11 do not have. With the cfg
-//! `vdso_time_android_order` it has Android's order, and no call may be caught:
+//! `vdso_time_android_calls` it makes Android's calls only, and no call may be caught:
 //!
-//! `RUSTFLAGS="--cfg vdso_time_android_order" cargo xtask on i686 test --test sandbox -- android`
+//! `RUSTFLAGS="--cfg vdso_time_android_calls" cargo xtask on i686 test --test sandbox -- android`
 
 #![allow(unsafe_code, reason = "libc is called here")]
 
@@ -22,7 +22,7 @@ use vdso_time::{Boottime, ClockId, Errno, Instant, SystemTime};
 /// Whether these are the calls of a 32-bit program on Linux, where the 64-bit calls come first.
 const IS_LINUX_ORDER: bool = cfg!(all(
     target_pointer_width = "32",
-    not(any(target_os = "android", vdso_time_android_order))
+    not(any(target_os = "android", vdso_time_android_calls))
 ));
 
 /// The releases whose lists differ in the calls below: the first with a filter, and one more.
@@ -181,7 +181,7 @@ fn a_call_that_is_not_on_the_list_is_caught() {
 /// compares those with libc.
 #[test]
 fn tables_have_only_calls_of_the_oldest_list() {
-    const IS_ANDROID: bool = cfg!(any(target_os = "android", vdso_time_android_order));
+    const IS_ANDROID: bool = cfg!(any(target_os = "android", vdso_time_android_calls));
     for abi in ALL.iter().filter(|abi| ARCHES.contains(&abi.name)) {
         let allowed = calls(abi.name, RELEASES[0], true);
         for (name, function) in abi.functions() {

@@ -21,12 +21,14 @@
  * the child of fork(2) and before main(). The library takes no lock, allocates nothing, and runs
  * nothing before main(). No function is a cancellation point.
  *
- * The one exception is the first call of the process, if its caller has no libc thread-local
- * storage, which getauxval(3) and errno need. An IFUNC resolver of a static glibc program runs
- * before that storage exists, and clone(2) can make a thread without it. If such a caller makes the
- * first call, the program crashes. To prevent the crash, make vdso_time_set_address() the first
- * call, or build the library without the feature libc. If the caller is a thread that clone(2)
- * made, a call of vdso_time_warm_up() in main() is enough.
+ * A few calls need libc's thread-local storage, for getauxval(3) and errno: the first call of the
+ * process, each call of vdso_time_locate() and vdso_time_symbol(), and on powerpc64le each call that
+ * makes a system call. An IFUNC resolver of a static glibc program runs before that storage exists,
+ * and clone(2) can make a thread without it. If such a caller makes one of these calls, the program
+ * crashes. To prevent the crash, make vdso_time_set_address() the first call, or build the library
+ * without the feature libc. If the caller is a thread that clone(2) made, a call of
+ * vdso_time_warm_up() in main() is enough for the functions that read a clock, except on
+ * powerpc64le.
  *
  * The stack: a caller must align the stack as the ABI of its architecture requires. C compilers do
  * that. On i386 the ABI requires an alignment of 16 bytes at a call, and the functions use SSE. So
@@ -87,7 +89,7 @@ enum vdso_time_cause {
    */
   VDSO_TIME_CAUSE_CANNOT_TELL = 1,
   /**
-   * The process has no vDSO.
+   * The process has no vDSO that it can call, or a sandbox kept the first call from finding it.
    */
   VDSO_TIME_CAUSE_NO_VDSO = 2,
   /**
@@ -100,7 +102,7 @@ enum vdso_time_cause {
    */
   VDSO_TIME_CAUSE_NO_FUNCTION = 4,
   /**
-   * The kernel has no such clock, or a sandbox denies it.
+   * A read fails: the kernel has no such clock, a sandbox denies it, or its driver fails.
    */
   VDSO_TIME_CAUSE_REFUSED = 5,
   /**
@@ -202,7 +204,7 @@ int vdso_time_is_fast(int32_t clock);
  * The result holds for the moment of the call. The function is a timing test, which an interrupt
  * can mislead. For a proof of where the clock is read, run the program vdso-doctor.
  *
- * This function makes at most 16 clock_gettime(2) system calls. Call it before the program enters
+ * This function makes at most 20 clock_gettime(2) system calls. Call it before the program enters
  * a sandbox that kills the process for such a call. In a sandbox that denies the calls with an
  * error, the cost is unknown.
  */
@@ -216,7 +218,7 @@ enum vdso_time_cost vdso_time_read_cost(int32_t clock);
  * A program that calls this function needs no list of slow clock sources: the function measures
  * the cost, and uses the name of the clock source only to explain that cost.
  *
- * This function makes at most 32 clock_gettime(2) system calls, and opens two files of /sys if
+ * This function makes at most 40 clock_gettime(2) system calls, and opens two files of /sys if
  * reads enter the kernel. Call it before the program enters a sandbox.
  */
 enum vdso_time_cause vdso_time_explain(int32_t clock, char *text, size_t size);

@@ -54,14 +54,14 @@ pub enum vdso_time_cause {
     Fine = 0,
     /// The measurement was disturbed, so the cause is not known.
     CannotTell = 1,
-    /// The process has no vDSO.
+    /// The process has no vDSO that it can call, or a sandbox kept the first call from finding it.
     NoVdso = 2,
     /// On arm: the kernel found no timer that user space can read, so it blanked the names of the
     /// vDSO's functions.
     BlankedNames = 3,
     /// The vDSO's function is missing, or must not be called.
     NoFunction = 4,
-    /// The kernel has no such clock, or a sandbox denies it.
+    /// A read fails: the kernel has no such clock, a sandbox denies it, or its driver fails.
     Refused = 5,
     /// This kernel's vDSO does not read this clock. Some clocks are not read by any kernel's vDSO.
     ClockNotServed = 6,
@@ -141,7 +141,7 @@ pub extern "C" fn vdso_time_is_fast(clock: i32) -> c_int {
 /// The result holds for the moment of the call. The function is a timing test, which an interrupt
 /// can mislead. For a proof of where the clock is read, run the program vdso-doctor.
 ///
-/// This function makes at most 16 clock_gettime(2) system calls. Call it before the program enters
+/// This function makes at most 20 clock_gettime(2) system calls. Call it before the program enters
 /// a sandbox that kills the process for such a call. In a sandbox that denies the calls with an
 /// error, the cost is unknown.
 #[unsafe(no_mangle)]
@@ -160,7 +160,7 @@ pub extern "C" fn vdso_time_read_cost(clock: i32) -> vdso_time_cost {
 /// A program that calls this function needs no list of slow clock sources: the function measures
 /// the cost, and uses the name of the clock source only to explain that cost.
 ///
-/// This function makes at most 32 clock_gettime(2) system calls, and opens two files of /sys if
+/// This function makes at most 40 clock_gettime(2) system calls, and opens two files of /sys if
 /// reads enter the kernel. Call it before the program enters a sandbox.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_explain(

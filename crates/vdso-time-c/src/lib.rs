@@ -65,14 +65,14 @@ unsafe fn string<'a>(string: *const c_char) -> Option<&'a str> {
 /// Stores a result and returns 0, or returns the error.
 ///
 /// # Safety
-/// `to` must be null or an address to write to.
+/// `to` must be null, or aligned and valid for a write of a `T`.
 unsafe fn store<T>(result: Result<T, Errno>, to: *mut T) -> c_int {
     let value = match result {
         Ok(value) => value,
         Err(error) => return negative(error),
     };
     if !to.is_null() {
-        // SAFETY: `to` is not null, so the caller guarantees that it can be written to.
+        // SAFETY: `to` is not null, so the caller guarantees that a `T` can be written to it.
         unsafe { to.write(value) };
     }
     0
@@ -84,7 +84,7 @@ unsafe fn store<T>(result: Result<T, Errno>, to: *mut T) -> c_int {
 /// these stores. That wait costs a fifth of a read. Volatile writes keep the two copies separate.
 ///
 /// # Safety
-/// `to` must be null or an address to write to.
+/// `to` must be null, or aligned and valid for writes of two `i64`.
 unsafe fn store_time(result: Result<[i64; 2], Errno>, to: *mut i64) -> c_int {
     let [first, second] = match result {
         Ok(words) => words,
@@ -93,9 +93,9 @@ unsafe fn store_time(result: Result<[i64; 2], Errno>, to: *mut i64) -> c_int {
     if to.is_null() {
         return 0;
     }
-    // SAFETY: `to` is not null, so the caller guarantees that it can be written to.
+    // SAFETY: `to` is not null, so the caller guarantees room for two words. This is the first.
     unsafe { to.write_volatile(first) };
-    // SAFETY: the structures have two words.
+    // SAFETY: the same. This is the second.
     unsafe { to.wrapping_add(1).write_volatile(second) };
     0
 }

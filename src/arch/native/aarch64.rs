@@ -3,9 +3,9 @@
 pub(crate) use crate::arch::table::aarch64::ABI;
 
 // A system call may clear the SVE registers beyond the 128 bits that they share with the SIMD
-// registers (Documentation/arch/arm64/sve.rst). The calling convention allows every function to
-// clear these bits, so no caller relies on them after a call. For this reason the system call is in
-// a function that is not inlined.
+// registers, and the predicate registers (Documentation/arch/arm64/sve.rst). The calling convention
+// allows every function to change them, so no caller relies on them after a call. For this reason
+// the system call is in a function that is not inlined.
 system_call!(#[inline(never)] (number, args, result) {
     "svc 0",
     in("x8") number,

@@ -38,6 +38,19 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
     ask(&ABI.clock_gettime, clock, Einval::IsFinal)
 }
 
+/// Returns a function that reads this clock with one system call, and returns whether it succeeded.
+///
+/// The system call is the first one that can read the clock now. [`clock_gettime`] also makes the
+/// calls that fail before it, such as clock_gettime64(2) before Linux 5.1.
+pub(crate) fn single_read(clock: ClockId) -> impl Fn() -> bool {
+    let mut calls = ABI.clock_gettime.syscalls.iter();
+    let call = calls.find(|call| read(call, clock).is_ok());
+    move || match call {
+        Some(call) => read(call, clock).is_ok(),
+        None => false,
+    }
+}
+
 /// Returns the resolution of a clock from the kernel.
 ///
 /// # Errors

@@ -11,9 +11,9 @@ pub(super) static CLOCK_GETRES: Slot<ClockFn32> = Slot::new(none, none, none);
 
 /// Fails, so that the caller asks the kernel.
 ///
-/// An adapter can call this function, although the vDSO's function is stored in the adapter's slot
-/// ([`CLOCK_GETTIME`] or [`CLOCK_GETRES`]) before the adapter is stored in the slot of the public
-/// function. The reason is that calls load both slots `Relaxed`, so a thread may see the adapter
+/// An adapter can call this function even after the vDSO was found. `resolve_all` stores the vDSO's
+/// function in [`CLOCK_GETTIME`] or [`CLOCK_GETRES`] first, and only then the adapter in the slot
+/// of the public function. But calls load both slots `Relaxed`, so a thread may see the adapter
 /// before it sees the vDSO's function.
 extern "C" fn none(_: ClockId, _: &mut Timespec32) -> i32 {
     -Errno::ENOSYS.raw_os_error()

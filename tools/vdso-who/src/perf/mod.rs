@@ -389,6 +389,7 @@ fn parsed_cpus(ranges: &str) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use std::hint::black_box;
+    use std::thread;
     use std::time::Instant;
 
     use crate::common::not_run_here;
@@ -442,6 +443,8 @@ mod tests {
         // the events alive. From now on the enabled time stands still, so the next check finds that
         // they have ended.
         events.follow_cpus(&plan, Instant::now());
+        // With the clock source jiffies, the clock stands still until the next timer tick.
+        thread::sleep(Duration::from_millis(20));
         events.drain(&HashSet::new()).for_each(drop);
         let unwatched = events.follow_cpus(&plan, Instant::now());
         assert!(unwatched > Duration::ZERO);
