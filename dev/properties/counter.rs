@@ -122,8 +122,8 @@ mod arithmetic {
         }
     }
 
-    /// Lists how long a vDSO read, a system call and a read of the measuring clock take, the unit of
-    /// that clock, and the answer.
+    /// Lists how long a vDSO read, a system call and a read of the measuring clock take, that
+    /// clock's unit, and the answer.
     #[test]
     fn a_read_is_much_faster_than_a_system_call_if_it_takes_two_thirds_at_most() {
         for ([vdso, kernel, clock, unit], expected) in [
