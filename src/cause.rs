@@ -288,7 +288,7 @@ impl Cause {
     /// | arm's own timer | `CounterDistrusted`, because of an erratum |
     /// | another one that the vDSO reads | `Unexplained` |
     /// | one that the host decides about, or `tsc-early` | `ClockSource` |
-    /// | any other, if the kernel offers one that the vDSO can read on this host or another | `ClockSource` |
+    /// | any other, if the kernel offers one that the vDSO may be able to read | `ClockSource` |
     /// | any other on x86, because its kernel does not offer `tsc` | `CounterDistrusted` |
     /// | any other | `ClockSource` |
     #[must_use]

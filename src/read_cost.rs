@@ -36,9 +36,9 @@ pub enum ReadCost {
 ///
 /// The answer holds for the moment of the call. This is a timing test, which an interrupt or an
 /// emulator can mislead; the package `vdso-doctor` proves where the clock is read. The call takes a
-/// few microseconds and makes the system call clock_gettime(2) at most 20 times, including the calls
-/// that the vDSO makes. If it is the first call of the process, it also makes the system calls of
-/// [`warm_up`](crate::warm_up).
+/// few microseconds. It makes the system call clock_gettime(2) at most 20 times, including the
+/// calls that the vDSO makes. If it is the first call of the process, it also makes the system
+/// calls of [`warm_up`](crate::warm_up).
 ///
 /// # Examples
 ///
@@ -147,8 +147,8 @@ fn measure(
 /// Returns what the times show.
 ///
 /// The time of the measuring clock is subtracted, because it can be far longer than the times to
-/// compare: with the clock source hpet, a read of `CLOCK_MONOTONIC` takes a microsecond or more, but
-/// the vDSO still reads a coarse clock in 5 ns, where a system call takes 100 ns.
+/// compare: with the clock source hpet, a read of `CLOCK_MONOTONIC` takes a microsecond or more.
+/// But the vDSO still reads a coarse clock in 5 ns, where a system call takes 100 ns.
 ///
 /// The verdict is `FunctionCall` if the system call takes one and a half times as long as the read
 /// through the vDSO, plus a margin. This is where the two thirds in [`ReadCost::FunctionCall`] come

@@ -33,8 +33,8 @@ impl UnixTime {
         Self::new(seconds, below * (1_000_000_000 / per_second))
     }
 
-    /// Creates a time from seconds and nanoseconds. `tv_nsec` must be in `0..1_000_000_000`, as in the
-    /// kernel's answers.
+    /// Creates a time from seconds and nanoseconds. `tv_nsec` must be in `0..1_000_000_000`, as the
+    /// kernel's answers are.
     #[inline]
     pub(super) const fn from_kernel(time: Timespec) -> Self {
         Self::new(time.tv_sec, time.tv_nsec as u32)
