@@ -10,13 +10,13 @@
 //!     for each function
 //!         tell it to make its calls, and wait for its answer, for a limited time
 //!         if there is none, the CPU could not be tested:
-//!             let the other thread run anywhere, and wait again
+//!             move the other thread to a CPU that was tested, and wait again
 //! ```
 //!
 //! The wait is limited, because a thread of real-time priority may hold a CPU as long as it likes.
 //! On a kernel before Linux 6.12 whose `kernel.sched_rt_runtime_us` is -1, no other thread ever
 //! runs on such a CPU. A thread that waits for such a CPU runs again once another thread has moved
-//! it away.
+//! it away. The kernel moves it only if its new CPUs do not include the one for which it waits.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -49,12 +49,35 @@ pub(crate) struct Count {
 }
 
 /// How long to wait for the first CPU that another program does not give up. The time is halved
-/// after each such CPU, so that all of them together take less than twice as long.
+/// after each such CPU, so that the first few of them together take less than twice as long. But it
+/// is never shorter than [`LEAST_PATIENCE`].
 ///
 /// The wait is for the calls of one function only, so the time is long enough even on a slow
 /// machine. It is also long enough on a CPU with a thread of real-time priority, because by default
 /// the kernel's throttling leaves 50 ms of each second to other threads.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The shortest time to wait for a CPU. In this time, a thread without real-time priority gets its
+/// turn on a CPU that several programs use.
+const LEAST_PATIENCE: Duration = Duration::from_millis(50);
+
+/// Returns how long to wait for the next CPU, after one that another program did not give up.
+pub(crate) fn less(patience: Duration) -> Duration {
+    (patience / 2).max(LEAST_PATIENCE)
+}
+
+impl Count {
+    /// Returns the CPUs to which the thread is moved if `occupied` is not given up: the CPUs that
+    /// were tested or, if there are none, those that may not be busy.
+    pub(crate) fn elsewhere(&self, allowed: &[usize], occupied: usize) -> Vec<usize> {
+        if !self.cpus.is_empty() {
+            return self.cpus.clone();
+        }
+        let mut others = allowed.to_vec();
+        others.retain(|cpu| *cpu != occupied && !self.busy.contains(cpu));
+        others
+    }
+}
 
 /// Calls each function `on_each_cpu` times on each CPU that the calling thread may use, and counts
 /// the system calls. The error says why nothing can be proved.
@@ -74,11 +97,12 @@ pub(crate) fn count(
         if !cpus::restrict(caller.thread, &[*cpu]) {
             continue;
         }
-        let is_busy = caller.call_all(&mut count.entered, &allowed, patience)?;
+        let elsewhere = count.elsewhere(&allowed, *cpu);
+        let is_busy = caller.call_all(&mut count.entered, &elsewhere, patience)?;
         count.calls += on_each_cpu;
         if is_busy {
             count.busy.push(*cpu);
-            patience /= 2;
+            patience = less(patience);
         } else {
             count.cpus.push(*cpu);
         }
@@ -165,11 +189,11 @@ impl Caller {
 
     /// Calls each function on the CPU to which the thread was moved. For each function, adds to
     /// `entered` the number of calls that entered the kernel. Returns whether that CPU was busy. If
-    /// it was, some calls were made on another CPU.
+    /// it was, some calls were made on one of the CPUs `elsewhere`.
     fn call_all(
         &self,
         entered: &mut [u32],
-        allowed: &[usize],
+        elsewhere: &[usize],
         patience: Duration,
     ) -> Result<bool, String> {
         let mut is_busy = false;
@@ -180,7 +204,7 @@ impl Caller {
             let mut answer = self.receive(patience);
             if answer.is_none() && !is_busy {
                 is_busy = true;
-                cpus::restrict(self.thread, allowed);
+                cpus::restrict(self.thread, elsewhere);
                 answer = self.receive(patience);
             }
             let Some(Answer::Entered(more)) = answer else {
