@@ -89,7 +89,8 @@ impl fmt::Display for ProcessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ended => {
-                "it does not exist (any more), is a kernel thread, or is hidden by hidepid"
+                "there is no such process, it is a kernel thread, or /proc hides it (hidepid): check the id with \
+                 `ps -p PID` as root"
             }
             Self::NoProc => {
                 "there is no /proc of this PID namespace: run this program with `unshare --mount-proc` as root"

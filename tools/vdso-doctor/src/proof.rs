@@ -261,7 +261,10 @@ impl Check {
 /// Returns a text that says which CPUs could not be tested, and how to leave them out.
 fn busy(count: &Count) -> String {
     let others = cpus::list(&count.busy);
-    let them = if count.busy.len() == 1 { "it" } else { "them" };
+    let (what, them) = match count.busy.len() {
+        1 => ("CPU", "it"),
+        _ => ("CPUs", "them"),
+    };
     let advice = if count.cpus.is_empty() {
         String::new()
     } else {
@@ -269,7 +272,7 @@ fn busy(count: &Count) -> String {
         format!(". To leave {them} out, run `taskset -c {rest} vdso-doctor`")
     };
     format!(
-        "CPU {others} could not be tested, because a program with real-time priority seems to occupy \
+        "{what} {others} could not be tested, because a program with real-time priority seems to occupy \
          {them}{advice}"
     )
 }

@@ -122,7 +122,9 @@ impl<'a> Facts<'a> {
         let has_monotonic = self.is_in_user_space(Call::ClockGettime(ClockId::MONOTONIC));
         let advice = match call.clock() {
             Some(ClockId::PROCESS_CPUTIME | ClockId::THREAD_CPUTIME) => {
-                return format!("{call} enters the kernel, because no vDSO has CPU times.");
+                return format!(
+                    "{call} enters the kernel, because no vDSO implements the CPU-time clocks."
+                );
             }
             Some(ClockId::REALTIME_ALARM | ClockId::BOOTTIME_ALARM) => {
                 "Use the clock without _ALARM, which has the same time"
@@ -135,7 +137,14 @@ impl<'a> Facts<'a> {
             }
             _ => "A newer kernel's vDSO may have it",
         };
-        format!("{call} enters the kernel, because this kernel's vDSO does not have it. {advice}.")
+        let what = if call.clock().is_some() {
+            "this clock"
+        } else {
+            "it"
+        };
+        format!(
+            "{call} enters the kernel, because this kernel's vDSO does not implement {what}. {advice}."
+        )
     }
 
     /// Returns why the kernel reads a clock source other than the CPU's counter, and what to do.
@@ -245,7 +254,11 @@ impl<'a> Facts<'a> {
             None => format!("add clocksource={better} to"),
         };
         // Another host may have another counter.
-        let unless = if source == "xen" {
+        let unless = if source == "xen" && !self.platform.has_steady_tsc {
+            " Do either only if your provider recommends tsc, as AWS does for its Xen instances, and not \
+             if this guest migrates."
+                .into()
+        } else if source == "xen" {
             " Do neither if this guest migrates.".into()
         } else if choice.is_some() {
             format!(" Do neither if {source} was chosen because this machine's counter is faulty.")
@@ -291,7 +304,7 @@ impl<'a> Facts<'a> {
     fn meanwhile(self) -> &'static str {
         let mut coarse = Call::COARSE.into_iter();
         if coarse.all(|call| self.is_in_user_space(call)) {
-            "if the timer tick is precise enough, use time() or the coarse clocks, which stay in user space"
+            "use time() or the coarse clocks, which stay in user space, if the timer tick is precise enough"
         } else {
             "read the clock less often"
         }

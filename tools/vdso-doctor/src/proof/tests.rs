@@ -4,6 +4,7 @@ use vdso_time::{ClockId, FallbackReason, LocateError};
 
 use super::{Check, Evidence, Location, Measurement, worst_location};
 use crate::call::Call;
+use crate::count::Count;
 use crate::platform::Supervisor;
 
 /// Returns a measurement of 200 calls with this result.
@@ -122,5 +123,22 @@ fn reads_of_both_places_or_a_cheap_system_call_are_of_two_states() {
             ..Check::default()
         };
         assert_eq!(seen.is_of_two_states(), expected, "{entered} {ns}");
+    }
+}
+
+#[test]
+fn cpus_that_could_not_be_tested_are_named() {
+    for (busy, expected) in [
+        (&[2][..], "CPU 2 could not be tested"),
+        (&[2, 3, 4, 5], "CPUs 2-5 could not be tested"),
+    ] {
+        let count = Count {
+            cpus: vec![0, 1],
+            busy: busy.to_vec(),
+            ..Count::default()
+        };
+        let text = super::busy(&count);
+        assert!(text.starts_with(expected), "{text}");
+        assert!(text.contains("`taskset -c 0-1 vdso-doctor`"), "{text}");
     }
 }

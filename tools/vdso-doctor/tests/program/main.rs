@@ -256,8 +256,9 @@ fn a_missing_process_is_an_error_in_one_line() {
     );
     // The kernel returns the same error if /proc hides a process from the user.
     for cause in [
-        "cannot read process 4194305: it does not exist",
-        "hidden by hidepid",
+        "cannot read process 4194305: there is no such process",
+        "/proc hides it (hidepid)",
+        "`ps -p PID` as root",
     ] {
         assert!(error.contains(cause), "{error}");
     }
