@@ -110,14 +110,15 @@ pub(crate) fn living_thread(pid: u32) -> io::Result<u32> {
     Err(Errno::ESRCH.into())
 }
 
-/// Returns whether a thread has memory that this user may read.
+/// Returns whether a thread exists and has memory that this user may read.
 ///
 /// # Errors
-/// If the process belongs to another user.
+/// If the process belongs to another user, or if no more files can be opened.
 fn has_memory(thread: u32) -> io::Result<bool> {
     match fs::read(format!("/proc/{thread}/auxv")) {
         Ok(vector) => Ok(!vector.is_empty()),
-        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(false),
+        // The thread can have ended after the directory of threads was read.
+        Err(error) if means_that_it_ended(&error) => Ok(false),
         Err(_) if has_ended(thread) => Ok(false),
         Err(error) => Err(error),
     }
@@ -133,6 +134,12 @@ fn has_ended(thread: u32) -> bool {
         Some((_, fields)) => fields.starts_with(['Z', 'X']),
         None => false,
     }
+}
+
+/// Returns whether an error of a file of /proc/PID means that the process or the thread does not
+/// exist any more.
+pub(crate) fn means_that_it_ended(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENOENT))
 }
 
 /// Explains why a process cannot be read.
@@ -173,7 +180,8 @@ pub(crate) fn owner(pid: u32) -> String {
 
 pub(crate) fn no_process(pid: u32) -> String {
     format!(
-        "cannot read process {pid}: it does not exist (any more), is a kernel thread, or is hidden by hidepid"
+        "cannot read process {pid}: there is no such process, it is a kernel thread, or /proc hides it (hidepid): check \
+         the id with `ps -p {pid}` as root"
     )
 }
 
@@ -293,6 +301,14 @@ mod tests {
     fn the_descendants_end_also_if_a_process_is_its_own_ancestor() {
         let parents = [(1, 0), (2, 1), (5, 2), (3, 5), (2, 5), (9, 1)];
         assert_eq!(super::descendants(2, parents.into()), [2, 5, 3, 2]);
+    }
+
+    /// Looks for a thread as if it had ended after its directory was listed. No thread has this id.
+    #[test]
+    fn a_thread_that_is_gone_has_no_memory() {
+        if has_proc() {
+            assert!(!super::has_memory((1 << 22) + 1).unwrap());
+        }
     }
 
     /// As a user who is not root, looks at a zombie, whose files in /proc belong to root.

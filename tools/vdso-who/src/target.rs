@@ -160,7 +160,12 @@ impl Target {
             return guard.waiter.is_finished();
         }
         if !self.is_command() {
-            return proc::living_thread(self.pid).is_err();
+            // A running process cannot be read while no more files can be opened, or after it has
+            // changed its user.
+            return match proc::living_thread(self.pid) {
+                Ok(_) => false,
+                Err(error) => proc::means_that_it_ended(&error),
+            };
         }
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         match waitid(Id::Pid(self.id()), flags) {
@@ -238,5 +243,29 @@ impl Drop for Target {
             let _ = kill(self.id(), Signal::SIGKILL);
             let _ = wait_for(self.pid as i32, 0);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::resource::{Resource, setrlimit};
+
+    use super::*;
+    use crate::common::{child, has_proc};
+
+    /// Looks at a process while no more files can be opened.
+    #[test]
+    fn a_process_that_cannot_be_read_has_not_ended() {
+        if !has_proc() {
+            return;
+        }
+        child::forked(|| {
+            let target = Target::attach(std::process::id()).unwrap();
+            assert!(!target.has_ended());
+            setrlimit(Resource::RLIMIT_NOFILE, 0, 0).unwrap();
+            assert!(!target.has_ended());
+        });
+        let target = Target::attach((1 << 22) + 1).unwrap();
+        assert!(target.has_ended(), "no process has this id");
     }
 }

@@ -90,7 +90,10 @@ impl Plan<'_> {
     /// they come faster than samples.
     fn buffer_size(&self, cpus: usize) -> usize {
         let most = if self.is_exact() { 16 << 20 } else { 8 << 20 };
-        (BUFFERS / cpus.max(1)).clamp(1 << 20, most)
+        let size = (BUFFERS / cpus.max(1)).clamp(1 << 20, most);
+        // perf-event2 rounds a size up to a power of two, so that all buffers together would take
+        // more than `BUFFERS`.
+        1 << size.ilog2()
     }
 
     /// Returns the threads that need events of their own, each with its process. /proc is read only
@@ -189,6 +192,8 @@ impl Events {
         let Ok(cpus) = online_cpus() else {
             return unwatched;
         };
+        // The event of a CPU that is offline has ended.
+        self.rings.retain(|ring| cpus.contains(&ring.cpu));
         let mut ended = Vec::new();
         // An event of a cgroup is enabled only while the cgroup runs, so it may be alive even if
         // its enabled time has not grown.
@@ -413,6 +418,22 @@ mod tests {
         false
     }
 
+    #[test]
+    fn the_buffers_of_up_to_64_cpus_together_have_at_most_64_mib() {
+        let plan = Plan {
+            pids: &[],
+            cgroup: None,
+            follows: false,
+            period: 1_000_000,
+            addresses: &[],
+        };
+        for (cpus, expected) in [(1, 8), (2, 8), (8, 8), (9, 4), (64, 1), (65, 1), (1000, 1)] {
+            // The size is rounded up to a power of two when the buffer is mapped.
+            let size = plan.buffer_size(cpus).next_power_of_two();
+            assert_eq!(size >> 20, expected, "{cpus}");
+        }
+    }
+
     /// Stops the events, as the kernel does when a CPU goes offline.
     #[test]
     fn a_cpu_that_comes_back_gets_an_event() {
@@ -450,6 +471,12 @@ mod tests {
         assert!(unwatched > Duration::ZERO);
         assert_eq!(cpus(&events), all);
         assert!(has_samples(&mut events));
+        // A CPU goes offline. No CPU has the number to which its event is moved here.
+        events.rings[0].cpu = usize::MAX;
+        events.follow_cpus(&plan, Instant::now());
+        let mut followed = cpus(&events);
+        followed.sort_unstable();
+        assert_eq!(followed, all);
         // Now CPUs come online.
         events.rings.truncate(1);
         events.follow_cpus(&plan, Instant::now());

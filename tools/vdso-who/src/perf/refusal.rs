@@ -23,8 +23,19 @@ pub(crate) fn explain(error: &io::Error, plan: &Plan<'_>) -> Error {
         libc::ENOSPC if plan.is_exact() => {
             "all breakpoints of the CPU are in use: end the debugger that uses them, or omit --exact".into()
         }
+        // `inherit_thread` is new in Linux 5.13. Sampling works without it, but a breakpoint in a
+        // child could end the child (see `Arguments::follows`).
+        libc::EINVAL if plan.is_exact() => {
+            "--exact needs Linux 5.13 or later, because an older kernel would also set the breakpoints in the command's \
+             children: omit --exact".into()
+        }
         libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT if plan.is_exact() => {
             "this machine has no breakpoints that can count reads: omit --exact".into()
+        }
+        // `Measurement::open` has checked that the directory is of cgroup v2.
+        libc::ENOENT | libc::EBADF if plan.cgroup.is_some() => {
+            "perf_event_open(2) cannot watch this cgroup, because the controller perf_event is in a hierarchy of cgroup \
+             v1: use --pid with the main process of the service".into()
         }
         libc::ENOSYS | libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT => {
             "this kernel has no perf_event_open(2), as in gVisor and similar sandboxes: run vdso-who outside of the sandbox".into()
@@ -70,11 +81,19 @@ fn is_paranoid() -> String {
 fn denied(plan: &Plan<'_>) -> String {
     let mut advice = String::from("run vdso-who as root or with CAP_PERFMON and CAP_SYS_PTRACE");
     let value = paranoid().unwrap_or(4);
-    if value > 2 {
-        advice += ", or run `sudo sysctl kernel.perf_event_paranoid=2` for your own processes";
-    }
-    if value > 0 && plan.pids.is_empty() {
-        advice += ", or run `sudo sysctl kernel.perf_event_paranoid=0` for --all";
+    if geteuid().is_root() {
+        // Root of a container or of a user namespace has only the capabilities that it was given,
+        // and cannot change the settings of the host.
+        advice = "this container or user namespace lacks CAP_PERFMON: run vdso-who on the host, or with `docker run \
+                  --pid=host --cap-add PERFMON --cap-add SYS_PTRACE`"
+            .into();
+    } else {
+        if value > 2 {
+            advice += ", or run `sudo sysctl kernel.perf_event_paranoid=2` for your own processes";
+        }
+        if value > 0 && plan.pids.is_empty() {
+            advice += ", or run `sudo sysctl kernel.perf_event_paranoid=0` for --all";
+        }
     }
     match plan.pids.first() {
         Some(pid) if value <= 2 => format!(
@@ -92,4 +111,61 @@ fn denied_by_filter() -> String {
          seccomp=unconfined`. That removes the whole filter, so do it for the measurement only",
         is_paranoid()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    /// Explains errors of perf_event_open(2) that this kernel need not return itself.
+    #[test]
+    fn an_error_is_explained_by_what_was_asked_for() {
+        let here = File::open(".").unwrap();
+        let plan = Plan {
+            pids: &[],
+            cgroup: None,
+            follows: false,
+            period: 1,
+            addresses: &[],
+        };
+        let exact = Plan {
+            addresses: &[1],
+            ..plan
+        };
+        let of_cgroup = Plan {
+            cgroup: Some(&here),
+            ..plan
+        };
+        for (number, plan, expected) in [
+            (libc::EINVAL, &exact, "--exact needs Linux 5.13 or later"),
+            (libc::EINVAL, &plan, "perf_event_open(2) failed: "),
+            (libc::ENOENT, &exact, "this machine has no breakpoints"),
+            (libc::ENOENT, &of_cgroup, "a hierarchy of cgroup v1"),
+            (libc::EBADF, &of_cgroup, "a hierarchy of cgroup v1"),
+            (libc::ENOENT, &plan, "this kernel has no perf_event_open(2)"),
+            (libc::ENODEV, &of_cgroup, "no perf_event_open(2)"),
+        ] {
+            let error = explain(&io::Error::from_raw_os_error(number), plan).to_string();
+            assert!(error.contains(expected), "{number}: {error}");
+        }
+    }
+
+    /// Root is denied perf_event_open(2) only if it lacks the capability, so the advice to become
+    /// root would not help.
+    #[test]
+    fn root_without_the_capability_is_not_told_to_become_root() {
+        let plan = Plan {
+            pids: &[],
+            cgroup: None,
+            follows: false,
+            period: 1,
+            addresses: &[],
+        };
+        let error = denied(&plan);
+        let is_root = geteuid().is_root();
+        assert_eq!(error.contains("lacks CAP_PERFMON"), is_root, "{error}");
+        assert_eq!(error.contains("as root"), !is_root, "{error}");
+    }
 }
