@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind::MissingRequiredArgument;
 use clap::{ArgGroup, Parser, ValueEnum, value_parser};
+use serde::{Deserialize, Serialize};
 
 use crate::{console, pages, perf};
 
@@ -65,7 +66,8 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["cgroup", "all"])]
     no_children: bool,
     /// What has a row of its own [default: the processes with the same
-    /// name; with --pid, each process]
+    /// name; with --pid, each process, but after the first 7 of a name,
+    /// the others share a row]
     #[arg(long, value_name = "WHAT", verbatim_doc_comment)]
     pub(crate) group_by: Option<GroupBy>,
     /// How many functions a row shows: the function that reads the clock,
@@ -115,13 +117,15 @@ pub(crate) struct Arguments {
 }
 
 /// What has a row of its own in the report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum GroupBy {
     /// Each thread has its own row.
     Thread,
     /// Each process has its own row.
     Process,
     /// Processes with the same name and unit share a row.
+    #[default]
     Name,
     /// Processes of a systemd unit, container or pod share a row.
     Unit,

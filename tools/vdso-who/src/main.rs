@@ -76,7 +76,7 @@ fn measure(arguments: &Arguments) -> Result<u8> {
     // The output is opened first, so that the command does not run if the report cannot be written.
     let output = Output::open(arguments)?;
     let earlier = match &arguments.compare {
-        Some(path) => Some(Shares::read(path)?),
+        Some(path) => Some(Shares::read(path, arguments.grouping())?),
         None => None,
     };
     let interrupt = Interrupt::catch()?;

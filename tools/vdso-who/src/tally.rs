@@ -21,8 +21,9 @@ pub(crate) struct Key {
     pub(crate) name: String,
     pub(crate) unit: Option<String>,
     pub(crate) pid: Option<u32>,
-    /// With --group-by thread.
+    /// The thread, and the name of its process, with --group-by thread.
     pub(crate) thread: Option<u32>,
+    pub(crate) process_name: Option<String>,
 }
 
 /// The counted clock reads of a caller, or its samples in clock reads.
@@ -119,8 +120,13 @@ struct Process {
     /// The names of threads, with --group-by thread.
     threads: HashMap<u32, String>,
     has_ended: bool,
-    /// Unset before the first sample of the process.
+    /// Unset before the first sample of the process or, if it has executed a program since then,
+    /// of that program. A container's runtime moves its process into the container's cgroup shortly
+    /// before the process executes the program of the container.
     unit: OnceCell<Option<String>>,
+    /// The last known unit: of the parent at the fork, or of the process before it executed a
+    /// program. It counts if the process ends before its cgroup is read.
+    earlier_unit: Option<String>,
 }
 
 /// The maximum numbers of processes, rows, callers in a row, and call chains that are kept. They
@@ -214,6 +220,7 @@ impl Tally<'_> {
                 process.has_ended = false;
                 process.threads.clear();
                 if has_executed {
+                    process.forget_unit();
                     process.space = Some(AddressSpace::new(pid, self.files.clone()));
                 }
             }
@@ -318,6 +325,7 @@ impl Tally<'_> {
             unit: None,
             pid: None,
             thread: None,
+            process_name: None,
         });
         group.samples += 1;
         if sample.is_of_kernel_thread() {
@@ -362,6 +370,7 @@ impl Processes {
                 threads: HashMap::new(),
                 has_ended: false,
                 unit: OnceCell::new(),
+                earlier_unit: parent.last_unit(),
             });
         }
         // The id may have belonged to another process before.
@@ -377,33 +386,57 @@ impl Process {
     fn key(&mut self, sample: &Sample, group_by: GroupBy) -> Key {
         let pid = sample.pid;
         let name = self.name.get_or_insert_with(|| proc::name(pid)).clone();
-        let unit = self.unit.get_or_init(|| unit::of(pid)).clone();
+        let unit = self.unit(pid);
         match group_by {
             GroupBy::Thread => Key {
-                name: self.thread_name(sample).unwrap_or(name),
+                name: self.thread_name(sample).unwrap_or_else(|| name.clone()),
                 unit,
                 pid: Some(pid),
                 thread: Some(sample.thread),
+                process_name: Some(name),
             },
             GroupBy::Process => Key {
                 name,
                 unit,
                 pid: Some(pid),
                 thread: None,
+                process_name: None,
             },
             GroupBy::Name => Key {
                 name,
                 unit,
                 pid: None,
                 thread: None,
+                process_name: None,
             },
             GroupBy::Unit => Key {
                 name: unit.unwrap_or_else(|| "[no unit]".into()),
                 unit: None,
                 pid: None,
                 thread: None,
+                process_name: None,
             },
         }
+    }
+
+    /// Returns the unit of the process. It is read when the first sample arrives.
+    fn unit(&self, pid: u32) -> Option<String> {
+        let read = || unit::of(pid).unwrap_or_else(|_| self.earlier_unit.clone());
+        self.unit.get_or_init(read).clone()
+    }
+
+    /// Returns the last known unit of the process, without reading it.
+    fn last_unit(&self) -> Option<String> {
+        match self.unit.get() {
+            Some(unit) => unit.clone(),
+            None => self.earlier_unit.clone(),
+        }
+    }
+
+    /// Lets the unit be read again when the next sample arrives.
+    fn forget_unit(&mut self) {
+        self.earlier_unit = self.last_unit();
+        self.unit = OnceCell::new();
     }
 
     /// Returns the name of a thread. Returns `None` for the main thread, which has the name of its
@@ -503,6 +536,7 @@ impl Findings {
                 unit: None,
                 pid: None,
                 thread: None,
+                process_name: None,
             };
         }
         self.groups.entry(key).or_default()
@@ -585,6 +619,7 @@ pub(crate) fn of_folded(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::arguments::arguments;
+    use crate::common::has_proc;
     use crate::mapping::{FileId, Mapping};
     use crate::perf::Registers;
 
@@ -652,6 +687,45 @@ mod tests {
             }
             rows.sort_unstable();
             assert_eq!(rows, expected, "{line}");
+        }
+    }
+
+    /// Takes a sample of a forked process, which has ended when the sample is counted, and one of
+    /// its parent after the parent has executed a program. No real process has these ids.
+    #[test]
+    fn a_process_that_ended_has_its_last_known_unit() {
+        let parent = (1 << 22) + 1;
+        let options = arguments("--all --group-by=process");
+        let progress = Progress::default();
+        let mut tally = tally(&options, &progress);
+        let process = tally.processes.of(parent);
+        process.unit.set(Some("web.service".into())).unwrap();
+        tally.add(Event::Forked(parent + 1, parent));
+        tally.add(sample(parent + 1, parent + 1));
+        tally.add(Event::Named(parent, "web".into(), true));
+        tally.add(sample(parent, parent));
+        assert_eq!(tally.found.groups.len(), 2);
+        for key in tally.found.groups.keys() {
+            assert_eq!(key.unit.as_deref(), Some("web.service"), "{key:?}");
+        }
+    }
+
+    /// This process executes a program after it was moved into another cgroup.
+    #[test]
+    fn the_unit_is_read_again_when_a_program_is_executed() {
+        if !has_proc() {
+            return;
+        }
+        let own = std::process::id();
+        let options = arguments("--all --group-by=process");
+        let progress = Progress::default();
+        let mut tally = tally(&options, &progress);
+        let process = tally.processes.of(own);
+        process.unit.set(Some("runtime.service".into())).unwrap();
+        tally.add(Event::Named(own, "program".into(), true));
+        tally.add(sample(own, own));
+        for key in tally.found.groups.keys() {
+            assert_ne!(key.unit.as_deref(), Some("runtime.service"));
         }
     }
 

@@ -1,12 +1,17 @@
 //! The service, the container or the pod of a process, from its cgroup.
 
 use std::cmp::Reverse;
+use std::io;
 
 use crate::proc;
 
 /// Returns the unit of a running process, if it is in one.
-pub(crate) fn of(pid: u32) -> Option<String> {
-    named(&proc::text(pid, "cgroup").ok()?)
+///
+/// # Errors
+/// If the process has ended, or if its cgroup cannot be read.
+pub(crate) fn of(pid: u32) -> io::Result<Option<String>> {
+    let cgroups = proc::text(pid, "cgroup")?;
+    Ok(named(&cgroups))
 }
 
 /// Returns the unit that the content of /proc/PID/cgroup names. Its lines are `0::PATH` or

@@ -115,9 +115,11 @@ impl Table<'_> {
         }
         let mut is_cut = report.processes.len() > processes;
         for process in report.processes.iter().take(processes) {
-            let cells = self.cells(&process.amounts);
-            let name = fitted(&name(process), self.width);
-            self.lines.push(cells + &name);
+            let mut cells = self.cells(&process.amounts);
+            for text in name_lines(process, self.width) {
+                self.lines.push(cells + &fitted(&text, self.width));
+                cells = " ".repeat(indent);
+            }
             is_cut |= process.callers.len() > callers;
             for row in process.callers.iter().take(callers) {
                 self.caller(row, indent);
@@ -154,13 +156,34 @@ pub(super) fn fitted(text: &str, width: usize) -> String {
     shortened(&text.escape_debug().to_string(), width)
 }
 
+/// Returns the lines of the name of a row. The name of a thread has a second line for the process
+/// of the thread, unless both fit into one line.
+fn name_lines(process: &Process, width: usize) -> Vec<String> {
+    let name = &process.name;
+    let (Some(pid), Some(thread)) = (process.pid, process.thread) else {
+        return vec![name_of_processes(process)];
+    };
+    let mut of = match &process.process_name {
+        Some(process_name) => format!("of {process_name} {pid}"),
+        None => format!("of {pid}"),
+    };
+    let short = match &process.unit {
+        Some(unit) => format!("{name} (thread {thread} {of}), {unit}"),
+        None => format!("{name} (thread {thread} {of})"),
+    };
+    if short.chars().count() <= width {
+        return vec![short];
+    }
+    if let Some(unit) = &process.unit {
+        of = format!("{of}, {unit}");
+    }
+    vec![format!("{name} (thread {thread})"), of]
+}
+
 /// Returns the name of a row of processes.
-fn name(process: &Process) -> String {
+fn name_of_processes(process: &Process) -> String {
     let which = match process.pid {
-        Some(pid) => match process.thread {
-            Some(thread) => format!("thread {thread} of {pid}"),
-            None => pid.to_string(),
-        },
+        Some(pid) => pid.to_string(),
         // These processes have no ids here.
         None if process.count == 0 => return process.name.clone(),
         None => format!("{} processes", process.count),
@@ -232,10 +255,11 @@ pub(super) fn verdict(report: &Report) -> String {
     }
     if report.samples > 0 {
         let sampled = report.samples as f64 / f64::from(report.frequency);
+        let period = 1e3 / f64::from(report.frequency);
         return format!(
             "{subject} used {cpu:.2} s of CPU time in user space, but the samples account for {sampled:.2} s, so no \
              share is known: run vdso-who as root or with CAP_PERFMON, so that it also sees setuid programs and threads \
-             that live for less than 2 ms."
+             that live for less than {period:.1} ms."
         );
     }
     if cpu < 0.01 {
@@ -416,16 +440,27 @@ fn figures(report: &Report) -> String {
         ),
         None => format!(
             "{samples} samples, {:.2} s of CPU time in {seconds:.1} s. `% own`: share of that {}'s own CPU time; \
-             `+-`: 95 % confidence interval; `reads/s`: that share divided by the cost of a vDSO read here, \
-             {:.0} ns, and `-` if most reads are system calls, which cost more; `calls`: share of the reads that \
-             are system calls.",
+             `+-`: 95 % confidence interval; `reads/s`: {}; `calls`: share of the reads that are system calls.",
             report.cpu_seconds,
             if report.is_by_thread() {
                 "thread"
             } else {
                 "process"
             },
-            report.read_ns
+            rate(report)
         ),
     }
+}
+
+/// Explains the column `reads/s`.
+fn rate(report: &Report) -> String {
+    let cost = format!("a vDSO read here, {:.0} ns", report.read_ns);
+    if report.is_slow() && !report.system_wide {
+        return format!(
+            "`-`, because most of the cost of {cost}, is time in the kernel, which vdso-who cannot see"
+        );
+    }
+    format!(
+        "that share divided by the cost of {cost}, and `-` if most reads are system calls, which cost more"
+    )
 }

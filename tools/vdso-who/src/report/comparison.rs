@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Report;
 use super::figures::{error, share};
+use crate::arguments::GroupBy;
 use crate::error::{Error, Result};
 
 /// The part of a `--json` report that a comparison needs.
@@ -17,6 +18,8 @@ use crate::error::{Error, Result};
 pub(crate) struct Shares {
     format: u32,
     method: String,
+    /// None in a report of an older version.
+    group_by: Option<GroupBy>,
     system_wide: bool,
     #[serde(flatten)]
     whole: Amounts,
@@ -119,11 +122,11 @@ struct Merged {
 type Caller = (String, Option<String>);
 
 impl Shares {
-    /// Reads an earlier report of `--json`.
+    /// Reads an earlier report of `--json`, which is compared with a report that has this grouping.
     ///
     /// # Errors
     /// If the file cannot be read, or if it does not contain a report whose shares can be compared.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
+    pub(crate) fn read(path: &Path, grouping: GroupBy) -> Result<Self> {
         let file = File::open(path).map_err(|error| not_read(path, &error))?;
         let shares: Self = serde_json::from_reader(BufReader::new(file)).map_err(|error| {
             let reason = format!("it is not one report of `vdso-who --json`: {error}");
@@ -138,6 +141,12 @@ impl Shares {
         if shares.method != "sampled" {
             let reason = "it contains counted reads and no shares, so measure without --exact";
             return Err(not_read(path, &reason));
+        }
+        if let Some(before) = shares.group_by {
+            if names(before) != names(grouping) {
+                let reason = "its rows are of another kind, so use the same --group-by as then";
+                return Err(not_read(path, &reason));
+            }
         }
         Ok(shares)
     }
@@ -323,6 +332,16 @@ impl Both<'_> {
         }
         callers.sort_by(|a, b| b.change.larger().total_cmp(&a.change.larger()));
         callers
+    }
+}
+
+/// Returns the grouping whose rows have the same names. Rows are matched by name, and processes of
+/// the same name are merged, so a report with a row for each process can be compared with one that
+/// has a row for each name.
+fn names(grouping: GroupBy) -> GroupBy {
+    match grouping {
+        GroupBy::Process => GroupBy::Name,
+        other => other,
     }
 }
 

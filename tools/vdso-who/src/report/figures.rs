@@ -4,11 +4,13 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 /// Measures the cost of a clock read on this machine, in nanoseconds. Takes the shortest of several
-/// series of reads, because interrupts lengthen a series.
+/// series of reads, because interrupts lengthen a series. There are few reads, because `top`
+/// measures the cost in each interval, and a read can take 10 us if the hypervisor traps it.
 pub(super) fn read_ns() -> f64 {
-    const READS: u32 = 1000;
+    const SERIES: u32 = 10;
+    const READS: u32 = 200;
     let mut shortest = Duration::MAX;
-    for _ in 0..20 {
+    for _ in 0..SERIES {
         let start = Instant::now();
         for _ in 0..READS {
             black_box(Instant::now());

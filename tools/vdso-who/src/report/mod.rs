@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Serialize, Serializer};
 
 use crate::address_space::Frame;
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, GroupBy};
 use crate::clock_read::Clock;
 use crate::error;
 use crate::proc;
@@ -88,6 +88,7 @@ impl Amounts {
 pub(crate) struct Report {
     format: u32,
     method: &'static str,
+    group_by: GroupBy,
     pub(crate) pid: Option<u32>,
     pub(crate) name: String,
     /// Whether there was one event for each CPU, which also samples the kernel.
@@ -142,12 +143,18 @@ pub(crate) struct Report {
 
 /// The processes of a row.
 #[derive(Clone, Debug, Serialize)]
+#[allow(
+    clippy::struct_field_names,
+    reason = "the fields have the names of JSON's"
+)]
 pub(crate) struct Process {
     pub(crate) name: String,
     pub(crate) unit: Option<String>,
     pub(crate) pid: Option<u32>,
     /// The thread of `pid`, with --group-by thread.
     pub(crate) thread: Option<u32>,
+    /// The name of the thread's process, with --group-by thread.
+    pub(crate) process_name: Option<String>,
     pub(crate) count: usize,
     pub(crate) samples: u64,
     #[serde(flatten)]
@@ -187,6 +194,7 @@ impl Report {
         Self {
             format: 1,
             method: if arguments.exact { "exact" } else { "sampled" },
+            group_by: arguments.grouping(),
             pid,
             name,
             frequency: arguments.frequency(),
@@ -200,9 +208,13 @@ impl Report {
     }
 
     /// Returns the report of a part of the measurement. [`Self::finish`] then adds the findings.
+    ///
+    /// The cost of a read is measured for each part, because the clock source can change while
+    /// `top` runs.
     pub(crate) fn of_part(&self, duration: Duration, cpu: Duration) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
+            read_ns: figures::read_ns(),
             time: now.unwrap_or_default().as_secs_f64(),
             seconds: duration.as_secs_f64(),
             cpu_seconds: cpu.as_secs_f64(),
@@ -219,6 +231,7 @@ impl Report {
             self.name = name;
         }
         self.samples = found.samples;
+        self.correct_cpu_time();
         self.has_vdso = found.has_vdso;
         self.stale_map = found.stale_map;
         self.counted = self.counted.max(found.reads);
@@ -244,6 +257,23 @@ impl Report {
             (b.amounts.records, &a.name, a.pid).cmp(&(a.amounts.records, &b.name, b.pid))
         });
         self.folded = found.folded();
+    }
+
+    /// Replaces a CPU time that is much too small with the CPU time that the samples show.
+    ///
+    /// The CPU time of a descendant that has ended is known only if a watched process has waited
+    /// for it. If its parent ignores SIGCHLD, or if a process that is not watched adopted it, its
+    /// CPU time is lost. But if there is one event for each CPU, the kernel takes a sample in each
+    /// period of CPU time of any process, in user space and in the kernel. So the samples alone
+    /// show the CPU time, although less precisely: a program that waits for timers can have more or
+    /// fewer samples than its share. Therefore the CPU time is replaced only if there are more than
+    /// twice as many samples as it should have caused.
+    fn correct_cpu_time(&mut self) {
+        let is_lossy = self.pid.is_some() && self.system_wide && !self.is_exact();
+        let most = 2.0 * self.expected() + self.tolerance();
+        if is_lossy && self.samples as f64 > most {
+            self.cpu_seconds = self.samples as f64 / f64::from(self.frequency);
+        }
     }
 
     /// Adds the comparison with an earlier report.
@@ -289,6 +319,7 @@ impl Report {
             unit: key.unit.clone(),
             pid: group.only_pid(),
             thread: key.thread,
+            process_name: key.process_name.clone(),
             count: group.pids.len(),
             samples: group.samples,
             amounts: self.amounts(group.counts(), group.samples, group.unknown),
@@ -355,8 +386,16 @@ impl Report {
     /// `read_ns` is the cost of a read through the vDSO. On a machine where the vDSO reads the
     /// clock in user space, a system call can cost 30 times as much. So on such a machine, the rate
     /// is not known if more than half of the samples in reads are in system calls.
+    ///
+    /// On a machine where the vDSO makes a system call, every read costs as much. But without
+    /// privileges, the samples and the CPU time are only of user space, which is a small part of
+    /// `read_ns`, so the rate is not known either.
     fn rate(&self, counts: Counts) -> Option<f64> {
-        let is_known = counts.calls <= counts.records / 2 || self.read_ns > SLOW_NS;
+        let is_known = if self.is_slow() {
+            self.system_wide
+        } else {
+            counts.calls <= counts.records / 2
+        };
         if !is_known || self.cpu_seconds <= 0.0 {
             return None;
         }

@@ -399,6 +399,16 @@ fn a_report_of_json_can_be_compared_with_a_later_one() {
     };
     assert_eq!((status, &*error), (Some(0), ""), "{out}");
     assert!(out.contains("In the earlier report") && fits(&out), "{out}");
+    // Processes are merged by name, so only the rows of threads or units cannot be compared.
+    for (grouping, expected) in [("process", 0), ("thread", 2), ("unit", 2)] {
+        let group_by = format!("--group-by={grouping}");
+        let Some((status, _, error)) = run(&[&compare, &group_by, "--", "true"]) else {
+            return;
+        };
+        assert_eq!(status, Some(expected), "{grouping}: {error}");
+        let is_named = error.contains("the same --group-by as then");
+        assert_eq!(is_named, expected == 2, "{grouping}: {error}");
+    }
 }
 
 /// Runs commands, some of them under a guard, that exit or send signals to themselves. A guarded

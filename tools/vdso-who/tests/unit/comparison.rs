@@ -40,6 +40,7 @@ fn report(processes: &[(u32, &str, u64, &[Function])]) -> Report {
             unit: None,
             pid: Some(pid),
             thread: None,
+            process_name: None,
         };
         found.groups.insert(key, group);
     }

@@ -24,6 +24,7 @@ fn found(processes: &[(u32, u64, u64)]) -> Findings {
             unit: None,
             pid: Some(pid),
             thread: None,
+            process_name: None,
         };
         let counts = Counts {
             records: reads,
@@ -203,14 +204,18 @@ fn most_processes_of_one_name_share_a_row() {
 /// enters the kernel as well, so the rate can be computed.
 #[test]
 fn a_rate_of_reads_in_the_kernel_is_not_computed_from_the_cost_of_the_vdso() {
-    for (read_ns, in_kernel, rate) in [
-        (20.0, 50, Some(2.5e6)),
-        (20.0, 51, None),
-        (20.0, 100, None),
-        (1000.0, 100, Some(5e4)),
+    for (read_ns, in_kernel, system_wide, rate) in [
+        (20.0, 50, true, Some(1e7)),
+        (20.0, 51, true, None),
+        (20.0, 100, true, None),
+        (1000.0, 100, true, Some(2e5)),
+        // Without privileges, the CPU time and the samples are of user space only, but a slow read
+        // takes most of its time in the kernel.
+        (20.0, 0, false, Some(1e7)),
+        (1000.0, 0, false, None),
     ] {
         let options = arguments("--pid=1");
-        let (seconds, cpu_seconds, system_wide) = (1.0, 0.1, true);
+        let (seconds, cpu_seconds) = (1.0, 0.4);
         let report = Report {
             system_wide,
             seconds,
@@ -287,6 +292,7 @@ fn a_share_is_refused_only_without_rights_or_samples() {
             assert!(system_wide || text.contains(&stands_for), "{text}");
         }
         let rate = report.whole.reads_per_second;
+        let cpu_seconds = report.cpu_seconds;
         assert!(rate.is_none() || cpu_seconds > 0.0, "{rate:?}");
         let expected = cpu_seconds * 0.1 / 2.0 / report.read_ns * 1e9;
         assert!(
@@ -301,6 +307,94 @@ fn a_share_is_refused_only_without_rights_or_samples() {
             );
         }
     }
+}
+
+/// A process that ignores SIGCHLD waits for no child, so the CPU times of its children are lost
+/// when they end.
+#[test]
+fn the_cpu_time_is_not_less_than_the_samples_show() {
+    for (system_wide, samples, cpu_seconds, expected) in [
+        (true, 499, 0.0, 1.0),
+        (true, 499, 0.1, 1.0),
+        // There are twice as many samples as expected, but not more.
+        (true, 499, 0.5, 0.5),
+        (true, 499, 0.9, 0.9),
+        (true, 499, 2.0, 2.0),
+        // Such a report has no share.
+        (false, 499, 0.1, 0.1),
+    ] {
+        let options = arguments("--pid=1");
+        let base = Report {
+            system_wide,
+            ..Report::new(&options, Some(1), None)
+        };
+        let mut report = base.of_part(Duration::from_secs(2), Duration::from_secs_f64(cpu_seconds));
+        report.finish(found(&[(1, samples, samples / 10)]));
+        let seconds = report.cpu_seconds;
+        assert!(
+            (seconds - expected).abs() < 1e-9,
+            "{cpu_seconds}: {seconds}"
+        );
+    }
+}
+
+/// The clock source can change while `top` runs. No read takes a second.
+#[test]
+fn each_part_measures_the_cost_of_a_read() {
+    let options = arguments("--all --interval=1");
+    let report = Report {
+        read_ns: 1e9,
+        ..Report::new(&options, None, None)
+    };
+    let part = report.of_part(Duration::from_secs(1), Duration::ZERO);
+    assert!(part.read_ns < 1e9, "{}", part.read_ns);
+}
+
+/// A thread pool gives its threads names of their own.
+#[test]
+fn a_row_of_a_thread_names_its_process() {
+    let options = arguments("--all --group-by=thread");
+    let pid = (1 << 22) + 1; // larger than the id of any real process
+    let taken = Sample {
+        pid,
+        thread: pid + 1,
+        in_kernel: false,
+        is_64_bit: true,
+        registers: Registers {
+            pc: 1,
+            ..Registers::default()
+        },
+        number: None,
+        first_argument: None,
+        stack: vec![],
+        callchain: vec![],
+        kernel_chain: vec![],
+    };
+    let messages = [
+        Event::Named(pid, "server".into(), true),
+        Event::ThreadNamed(pid, pid + 1, "worker".into()),
+        Event::Sample(Box::new(taken)),
+    ];
+    let mut report = Report::new(&options, None, None);
+    report.finish(count(
+        &options,
+        None,
+        messages.map(Message::Event),
+        &Arc::default(),
+    ));
+    for (columns, between) in [(200, " of"), (80, ")\n"), (40, ")\n")] {
+        let expected = format!("worker (thread {}{between}", pid + 1);
+        let text = table::text(&report, columns);
+        assert!(text.contains(&expected), "{text}");
+        let expected = format!(" of server {pid}");
+        assert!(text.contains(&expected), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= columns),
+            "{text}"
+        );
+    }
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["processes"][0]["process_name"], "server", "{json:#}");
 }
 
 /// Counts 1000 reads. `of_clock` of them read CLOCK_MONOTONIC, whose id is 1.
