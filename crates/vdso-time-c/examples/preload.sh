@@ -176,7 +176,7 @@ run_redis() {
             >/dev/null &
         servers+=($!)
     done
-    shares "$name" "${pids[@]}"
+    shares "$name, 32 in a pipeline" "${pids[@]}"
 }
 
 build
