@@ -454,6 +454,9 @@ fn figures(report: &Report) -> String {
 
 /// Explains the column `reads/s`.
 fn rate(report: &Report) -> String {
+    if report.read_ns <= 0.0 {
+        return "`-`, because the clock advances too rarely to measure the cost of a read".into();
+    }
     let cost = format!("a vDSO read here, {:.0} ns", report.read_ns);
     if report.is_slow() && !report.system_wide {
         return format!(

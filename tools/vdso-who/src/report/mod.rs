@@ -389,14 +389,14 @@ impl Report {
     ///
     /// On a machine where the vDSO makes a system call, every read costs as much. But without
     /// privileges, the samples and the CPU time are only of user space, which is a small part of
-    /// `read_ns`, so the rate is not known either.
+    /// `read_ns`, so the rate is not known either. Nor is it if the cost could not be measured.
     fn rate(&self, counts: Counts) -> Option<f64> {
         let is_known = if self.is_slow() {
             self.system_wide
         } else {
             counts.calls <= counts.records / 2
         };
-        if !is_known || self.cpu_seconds <= 0.0 {
+        if !is_known || self.cpu_seconds <= 0.0 || self.read_ns <= 0.0 {
             return None;
         }
         let in_reads = self.cpu_seconds * counts.records as f64 / self.samples as f64;

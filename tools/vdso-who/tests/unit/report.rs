@@ -213,6 +213,8 @@ fn a_rate_of_reads_in_the_kernel_is_not_computed_from_the_cost_of_the_vdso() {
         // takes most of its time in the kernel.
         (20.0, 0, false, Some(1e7)),
         (1000.0, 0, false, None),
+        // The cost could not be measured.
+        (0.0, 0, true, None),
     ] {
         let options = arguments("--pid=1");
         let (seconds, cpu_seconds) = (1.0, 0.4);
