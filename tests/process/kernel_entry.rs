@@ -195,8 +195,8 @@ fn a_handler_unwinds_through_a_caller_without_optimisation() {
     if NATIVE.is_none() {
         return not_run_here("libc makes the system calls");
     }
-    // The first child shows whether libc's unwinder works here at all. In QEMU's user mode it crashes
-    // on i386 and loongarch64, in a C program as well.
+    // The first child shows whether libc's unwinder works here at all. It crashes in QEMU's user
+    // mode on i386 and loongarch64, in a C program as well.
     let is_unwound_from = |call: fn() -> bool| {
         child::end_of(|| {
             backtrace();
