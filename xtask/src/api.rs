@@ -29,7 +29,8 @@ const PACKAGES: [&str; 5] = [
     "vdso-time-quanta",
 ];
 
-/// The package for C, and its headers: name, source, and configuration of cbindgen, which makes it.
+/// The package for C. For each header: its name, its source, and the configuration with which
+/// cbindgen makes it.
 const C_PACKAGE: &str = "crates/vdso-time-c";
 const HEADERS: [[&str; 3]; 2] = [
     ["vdso_time.h", "clock.rs", "cbindgen.toml"],

@@ -24,21 +24,27 @@ struct Group {
 }
 
 pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
-    let Table { mut groups } = basic_toml::from_str(include_str!("check.toml"))?;
-    for group in &mut groups {
-        group.targets.retain(|triple| is_chosen(triple, names));
-    }
-    groups.retain(|group| !group.targets.is_empty());
-    if groups.is_empty() {
-        bail!(
-            "no target's name contains `{}`; `cargo xtask check` lists the targets",
-            names.join("` or `")
-        );
-    }
-    for group in &groups {
+    for group in chosen(names)? {
         group.check()?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the groups of the table, with the targets whose names contain one of these words, or
+/// with all targets if there are no words.
+fn chosen(words: &[String]) -> Result<Vec<Group>> {
+    let Table { mut groups } = basic_toml::from_str(include_str!("check.toml"))?;
+    for word in words {
+        let mut targets = groups.iter().flat_map(|group| &group.targets);
+        if !targets.any(|triple| triple.contains(&**word)) {
+            bail!("no target's name contains `{word}`; xtask/src/check.toml lists the targets");
+        }
+    }
+    for group in &mut groups {
+        group.targets.retain(|triple| is_chosen(triple, words));
+    }
+    groups.retain(|group| !group.targets.is_empty());
+    Ok(groups)
 }
 
 /// Returns whether a target's name contains one of these words, if there are any.
@@ -54,7 +60,7 @@ impl Group {
             Some(crates) => {
                 let rust = Rust::to_check(crates, &self.targets)?;
                 flags += " --sysroot=";
-                flags += rust.get("CHECK_SYSROOT");
+                flags += rust.get("CHECK_SYSROOT")?;
                 rust
             }
             None => Rust::oldest(&self.targets)?,
@@ -63,7 +69,7 @@ impl Group {
         println!("{}", self.targets.join(" "));
         for check in &self.checks {
             println!("    {check}");
-            let mut cargo = rust.clippy(&sh, "check").env("RUSTFLAGS", &flags);
+            let mut cargo = rust.clippy(&sh, "check")?.env("RUSTFLAGS", &flags);
             cargo = cargo.args(["check", "--quiet"]).args(check.split(' '));
             for triple in &self.targets {
                 cargo = cargo.args(["--target", triple]);
@@ -73,5 +79,26 @@ impl Group {
                 .context("`cargo xtask check TARGET` checks one target alone")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chosen;
+
+    #[test]
+    fn each_name_must_be_part_of_a_targets_name() {
+        let targets = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            let mut targets = Vec::new();
+            for group in chosen(&words)? {
+                targets.extend(group.targets);
+            }
+            anyhow::Ok(targets)
+        };
+        assert_eq!(targets(&["s390x"]).unwrap(), ["s390x-unknown-linux-gnu"]);
+        assert!(targets(&[]).unwrap().len() > 20);
+        let error = targets(&["s390x", "s390y"]).unwrap_err().to_string();
+        assert!(error.contains("`s390y`"), "{error}");
     }
 }

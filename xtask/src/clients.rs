@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use fs_err as fs;
 use serde_json::Value;
 use xshell::{Shell, cmd};
@@ -100,12 +100,11 @@ const DEPENDENCIES: [(&str, &str); 5] = [
 ];
 
 pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
+    let clients = chosen(names)?;
     let sh = workspace::shell()?;
     let packages = fetch(&sh)?;
     compare_features(&sh, &packages)?;
-    let is_wanted =
-        |client: &&Client| names.is_empty() || names.iter().any(|name| name == client.name);
-    for client in CLIENTS.iter().filter(is_wanted) {
+    for client in clients {
         client.test(&sh, &client.patched_copy(&sh, &packages)?)?;
         println!(
             "{} {}: {} tests passed",
@@ -113,6 +112,23 @@ pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
         );
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the clients of these names, or all clients if there are no names.
+fn chosen(names: &[String]) -> Result<Vec<&'static Client>> {
+    for name in names {
+        if CLIENTS.iter().any(|client| client.name == name) {
+            continue;
+        }
+        let mut known: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
+        known.dedup();
+        bail!(
+            "there is no client `{name}`; the clients are {}",
+            known.join(", ")
+        );
+    }
+    let is_chosen = |client: &&Client| names.is_empty() || names.iter().any(|it| it == client.name);
+    Ok(CLIENTS.iter().filter(is_chosen).collect())
 }
 
 /// Has cargo fetch the packages. Returns what it says of them.
@@ -147,7 +163,7 @@ fn package<'a>(packages: &'a [Value], name: &str, version: &str) -> Result<&'a V
     let mut packages = packages.iter();
     packages
         .find(|it| it["name"] == name && it["version"] == version)
-        .context("cargo has not fetched it")
+        .with_context(|| format!("cargo has not fetched {name} {version}"))
 }
 
 /// Fails if a patch lacks a feature: cargo could not resolve a package that asks for it.
@@ -177,7 +193,7 @@ fn directory() -> PathBuf {
     workspace::target().join("clients")
 }
 
-/// Lets the lock file beside a manifest name the patch of a package.
+/// Updates the lock file beside a manifest, so that it names the patch of a package.
 fn unlock(sh: &Shell, manifest: &Path, name: &str) -> Result<()> {
     workspace::cargo(sh)
         .args(["update", "--quiet", name, "--manifest-path"])
@@ -298,4 +314,22 @@ fn replace_sources(directory: &Path, ours: &Path, private: &str) -> Result<()> {
         )?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CLIENTS, chosen};
+
+    #[test]
+    fn each_name_must_be_a_clients_name() {
+        let names = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            let clients = chosen(&names)?;
+            anyhow::Ok(clients.len())
+        };
+        assert_eq!(names(&[]).unwrap(), CLIENTS.len());
+        assert_eq!(names(&["quanta", "moka"]).unwrap(), 3);
+        let error = names(&["quanta", "mocha"]).unwrap_err().to_string();
+        assert!(error.starts_with("there is no client `mocha`; "), "{error}");
+    }
 }

@@ -71,7 +71,7 @@ const PAGES: [[&str; 2]; 4] = [
 ];
 
 const HEADER: &str = "MIT or Apache-2.0. The programs also contain glibc, under LGPL-2.1 or later; to \
-    link another, run `cargo xtask dist` in the sources. vdso-who contains inferno, under CDDL-1.0; its \
+    link a different glibc, run `cargo xtask dist` in the sources. vdso-who contains inferno, under CDDL-1.0; its \
     source is its package on crates.io. The other packages in them:\n";
 
 pub(crate) fn run() -> Result<ExitCode> {

@@ -2,7 +2,7 @@
 
 use xshell::{Cmd, Shell};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::{runner, workspace};
 
@@ -38,14 +38,14 @@ impl Rust {
         Self { variables }
     }
 
-    /// Returns a variable's value, or an empty text.
-    pub(crate) fn get(&self, name: &str) -> &str {
+    /// Returns a variable's value.
+    pub(crate) fn get(&self, name: &str) -> Result<&str> {
         for (variable, value) in &self.variables {
             if variable == name {
-                return value;
+                return Ok(value);
             }
         }
-        ""
+        bail!("the runner printed no {name}")
     }
 
     /// Returns the installed cargo, with this compiler and a directory of the target directory that
@@ -62,8 +62,27 @@ impl Rust {
     }
 
     /// Returns [`cargo`](Self::cargo) with Clippy for the packages of the workspace.
-    pub(crate) fn clippy<'a>(&self, sh: &'a Shell, directory: &str) -> Cmd<'a> {
+    pub(crate) fn clippy<'a>(&self, sh: &'a Shell, directory: &str) -> Result<Cmd<'a>> {
+        let clippy = self.get("CLIPPY_DRIVER")?;
         let cargo = self.cargo(sh, directory);
-        cargo.env("RUSTC_WORKSPACE_WRAPPER", self.get("CLIPPY_DRIVER"))
+        Ok(cargo.env("RUSTC_WORKSPACE_WRAPPER", clippy))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rust;
+    use crate::workspace;
+
+    #[test]
+    fn without_clippy_nothing_is_linted_and_that_is_an_error() {
+        let sh = workspace::shell().unwrap();
+        let rust = Rust::new("RUSTC=/rustc\nCLIPPY_DRIVER=/clippy=driver\n");
+        assert_eq!(rust.get("CLIPPY_DRIVER").unwrap(), "/clippy=driver");
+        assert!(rust.clippy(&sh, "check").is_ok());
+
+        let rust = Rust::new("RUSTC=/rustc\n");
+        let error = rust.clippy(&sh, "check").unwrap_err().to_string();
+        assert_eq!(error, "the runner printed no CLIPPY_DRIVER");
     }
 }

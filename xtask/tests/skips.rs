@@ -99,7 +99,7 @@ fn the_sections_of_a_condition_count_where_it_holds() {
 }
 
 #[test]
-fn one_more_or_one_less_is_printed_and_fails() {
+fn one_line_more_or_one_line_fewer_is_printed_and_fails() {
     let more = format!("{HERE}not run here: calls::new: no such file: x\n");
     let (passes, printed) = compare(LIST, &["here"], &more);
     assert!(!passes);
@@ -119,6 +119,46 @@ fn one_more_or_one_less_is_printed_and_fails() {
         printed.ends_with("\n- calls::wide | no * symbols\n"),
         "{printed}"
     );
+}
+
+/// Reads a file of this repository.
+fn read(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Returns the jobs that the last column of a list names and that do not exist.
+fn unknown_jobs(list: &str) -> Vec<&str> {
+    let machines = read("xtask/src/matrix/machines.txt");
+    let run = read(".ci/run");
+    let mut jobs = vec!["here", "msrv", "other-user", "root"];
+    for text in [&machines, &run] {
+        for line in text.lines() {
+            if !line.trim_start().starts_with('#') {
+                jobs.extend(line.split([' ', ';', '"']));
+            }
+        }
+    }
+    let mut unknown = Vec::new();
+    for line in list.lines() {
+        if line.starts_with(['#', '[']) {
+            continue;
+        }
+        if let Some((_, job)) = line.rsplit_once(" | ") {
+            if !jobs.contains(&job) {
+                unknown.push(job);
+            }
+        }
+    }
+    unknown
+}
+
+#[test]
+fn each_job_that_the_list_names_exists() {
+    assert_eq!(unknown_jobs(&read(".ci/skips")), [""; 0]);
+    assert_eq!(unknown_jobs(LIST), [""; 0]);
+    let renamed = LIST.replace("| armv7@6.12\ncalls", "| armv7@6.11\ncalls");
+    assert_eq!(unknown_jobs(&renamed), ["armv7@6.11"]);
 }
 
 #[test]
