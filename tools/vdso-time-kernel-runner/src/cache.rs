@@ -42,7 +42,8 @@ pub fn build_once(path: &Path, build: impl FnOnce(&Path) -> Result<()>) -> Resul
     }
     fs::create_dir(&draft)?;
     if let Err(error) = build(&draft) {
-        fs::remove_dir_all(&draft)?;
+        // If the draft stays, the next build removes it.
+        let _ = fs::remove_dir_all(&draft);
         return Err(error);
     }
     Ok(fs::rename(&draft, path)?)

@@ -45,6 +45,16 @@ const SUITES: &[&str] = &[
     "unstable",
 ];
 
+/// The words by which apt's errors name a fault of this machine. The mirror is then not at fault, even
+/// if apt's first error says so: with a full disk it is that the mirror "does not have a Release
+/// file".
+const LOCAL_FAULTS: &[&str] = &[
+    "No space left on device",
+    "enough free space",
+    "Permission denied",
+    "Read-only file system",
+];
+
 /// The prefixes of the apt settings that the private root takes over from this machine. These
 /// settings say how to reach a mirror, and whether the mirror's lists may be old.
 const INHERITED: &[&str] = &["Acquire::http", "Acquire::Check-", "Acquire::Retries"];
@@ -241,7 +251,7 @@ impl Archive {
     }
 
     /// Runs apt-get. If the mirror fails, waits and tries again, once for each pause. If all
-    /// attempts fail, the inner result is apt's error.
+    /// attempts fail, the inner result is apt's error. A fault of this machine is an outer error.
     fn fetch(&self, words: &[&str]) -> Result<Result<(), String>> {
         let mut pauses = self.pauses.iter();
         loop {
@@ -256,9 +266,13 @@ impl Archive {
             apt_get.current_dir(self.downloads.join("archives"));
             apt_get.stdout(out);
             apt_get.stderr(Stdio::piped());
-            let output = apt_get.spawn()?.wait_with_output()?;
+            let output = apt_get.spawn().context("cannot start apt-get")?;
+            let output = output.wait_with_output()?;
             if output.status.success() {
                 return Ok(Ok(()));
+            }
+            if let Some(fault) = local_fault(&output.stderr) {
+                bail!("apt-get failed on this machine: {fault}");
             }
             let fault = first_error(&output.stderr);
             let Some(pause) = pauses.next() else {
@@ -292,6 +306,16 @@ impl Archive {
             .env("LC_ALL", "C")
             .quiet()
     }
+}
+
+/// Returns the line in which apt names a fault of this machine, if there is one.
+fn local_fault(errors: &[u8]) -> Option<String> {
+    let errors = String::from_utf8_lossy(errors);
+    let is_local = |line: &&str| LOCAL_FAULTS.iter().any(|words| line.contains(words));
+    let line = errors.lines().find(is_local)?;
+    // The line begins with `E: `, or with `W: ` on a read-only file system.
+    let (_, fault) = line.split_once(": ")?;
+    Some(fault.to_owned())
 }
 
 /// Returns apt's first error, on one line and without the address of the server.

@@ -15,6 +15,7 @@ use crate::machine::{Boot, Machine, Runner};
 use crate::runner::{PLAN_VARIABLE, Plan};
 use crate::targets::{Arch, Change};
 use crate::toolchain::Compiler;
+use crate::tools::Gcc;
 use crate::{name, tools, workspace};
 
 /// The flag of rustc for a program that is linked statically.
@@ -46,10 +47,15 @@ impl Setup {
     pub fn new(machine: &Machine) -> Result<Self> {
         let arch = machine.arch;
         // The downloads come first. If the mirror lacks something, the command then fails before
-        // the compilation, which takes minutes.
+        // the compilation of the standard library, which takes minutes.
+        let mut gcc = None;
+        if arch.name != env::consts::ARCH {
+            gcc = Some(tools::gcc(arch)?);
+        }
         let mut plan = match &machine.runner {
+            Runner::Native => Plan::default(),
+            Runner::Emulator => user_plan(arch, gcc.as_ref())?,
             Runner::Kernel(boot) => boot_plan(boot)?,
-            Runner::Native | Runner::Emulator => Plan::default(),
         };
         let mut setup = Self {
             compiler: Compiler::for_target(arch.triple)?,
@@ -65,22 +71,11 @@ impl Setup {
             plan: Plan::default(),
         };
         setup.set_profile(machine);
-        let mut libraries = None;
-        if arch.name != env::consts::ARCH {
-            let gcc = tools::gcc(arch)?;
+        if let Some(gcc) = gcc {
             setup.set(&variable(arch.triple, "LINKER"), gcc.program);
-            libraries = Some(gcc.libraries);
         }
-        match machine.runner {
-            Runner::Native => {}
-            Runner::Emulator => {
-                plan = user_plan(arch, libraries)?;
-                plan.set("VDSO_TIME_EMULATED", "user");
-            }
-            Runner::Kernel(_) => {
-                plan.init = Some(setup.guest_init(arch.triple)?);
-                plan.set("VDSO_TIME_EMULATED", "kernel");
-            }
+        if let Runner::Kernel(_) = machine.runner {
+            plan.init = Some(setup.guest_init(arch.triple)?);
         }
         setup.set(PLAN_VARIABLE, serde_json::to_string(&plan)?);
         setup.plan = plan;
@@ -174,13 +169,13 @@ impl Setup {
 }
 
 /// Returns the plan for programs in QEMU's user mode. QEMU looks for the target's shared libraries
-/// in the directory `libraries`.
-fn user_plan(arch: &Arch, libraries: Option<PathBuf>) -> Result<Plan> {
+/// beside the target's linker, if it is not this machine's.
+fn user_plan(arch: &Arch, gcc: Option<&Gcc>) -> Result<Plan> {
     let mut plan = Plan::default();
     plan.qemu
         .push(tools::qemu_user(arch)?.display().to_string());
-    if let Some(libraries) = libraries {
-        hide_the_hosts_libraries(&libraries, arch)?;
+    if let Some(Gcc { libraries, .. }) = gcc {
+        hide_the_hosts_libraries(libraries, arch)?;
         plan.qemu.push("-L".into());
         plan.qemu.push(libraries.display().to_string());
     }
@@ -188,6 +183,7 @@ fn user_plan(arch: &Arch, libraries: Option<PathBuf>) -> Result<Plan> {
     // time.
     let threads = env::var("RUST_TEST_THREADS").unwrap_or_else(|_| "1".into());
     plan.set("RUST_TEST_THREADS", &threads);
+    plan.set("VDSO_TIME_EMULATED", "user");
     Ok(plan)
 }
 
@@ -197,11 +193,17 @@ fn user_plan(arch: &Arch, libraries: Option<PathBuf>) -> Result<Plan> {
 /// can have libraries for the target, for example in `/lib32`. The loader would find them in the
 /// host's `ld.so.cache`, or in the target's multiarch directory. But a libc works only with the
 /// loader of its own version: with another one, `pthread_create` never returned.
+///
+/// Earlier versions of this program made the directory without these files, and a cache may still
+/// have it. So they are made here if they are missing, and not where the directory is made.
 fn hide_the_hosts_libraries(directory: &Path, arch: &Arch) -> Result<()> {
     let etc = directory.join("etc");
-    fs::create_dir_all(&etc)?;
-    // The loader ignores an empty cache.
-    fs::write(etc.join("ld.so.cache"), "")?;
+    let cache = etc.join("ld.so.cache");
+    if !cache.exists() {
+        fs::create_dir_all(etc)?;
+        // The loader ignores an empty cache.
+        fs::write(cache, "")?;
+    }
     let multiarch = arch.gnu().replace("i686", "i386");
     let link = directory.join("lib").join(multiarch);
     match symlink(".", &link) {
@@ -243,7 +245,7 @@ fn boot_plan(boot: &Boot) -> Result<Plan> {
     qemu.extend(more);
     let kernel = files.join("vmlinuz").display().to_string();
     qemu.extend(["-kernel".into(), kernel]);
-    Ok(Plan {
+    let mut plan = Plan {
         qemu,
         append,
         initrd: guest.initrd,
@@ -251,7 +253,9 @@ fn boot_plan(boot: &Boot) -> Result<Plan> {
         busybox: Some(files.join("busybox")),
         clock,
         ..Plan::default()
-    })
+    };
+    plan.set("VDSO_TIME_EMULATED", "kernel");
+    Ok(plan)
 }
 
 fn words(words: &[&str]) -> Vec<String> {

@@ -202,7 +202,7 @@ fn a_program_runs_where_there_is_no_package() {
 
 /// Gives the guest nearly as much as it holds, and a file that is too large.
 #[test]
-fn a_guest_holds_224_mb_and_the_largest_files_stay_out() {
+fn a_guest_holds_224_mib_and_the_largest_files_stay_out() {
     let files = [("held", 220 << 20), ("large", 230 << 20)];
     let result = busybox("large", &files, &["wc", "-c", "held", "large"]);
     if let Some(Ended { output, .. }) = result {

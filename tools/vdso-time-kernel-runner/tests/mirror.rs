@@ -4,9 +4,11 @@
 
 mod common;
 
-use std::fs;
+use std::env;
+use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,6 +21,15 @@ const NOT_FETCHED: i32 = 75;
 
 /// The machine's first packages are a kernel and a shell. The mirror has nothing else.
 const KERNEL: &str = "guest-amd64-6.1/vmlinuz";
+
+/// A program that fails as apt-get does on a full disk. apt's first error is then that the mirror has
+/// no index.
+const FULL: &str = "\
+#!/bin/sh
+echo \"E: The repository 'file:/mirror bookworm Release' does not have a Release file.\" >&2
+echo 'E: Write error - write (28: No space left on device)' >&2
+exit 100
+";
 
 /// A directory with a mirror, the key that signs it, and a cache.
 struct Mirror {
@@ -61,9 +72,9 @@ impl Mirror {
         fs::write(index, text).unwrap();
     }
 
-    /// Runs a program on a machine that is fetched from this mirror. `address` is the mirror's
-    /// address, and the cache is the test's own.
-    fn run(&self, address: &str) -> (Output, String) {
+    /// Returns the command that runs a program on a machine that is fetched from this mirror.
+    /// `address` is the mirror's address, and the cache is the test's own.
+    fn command(&self, address: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_vdso-time-kernel-runner"));
         command.args(["run", "x86_64@6.1", "/bin/true"]);
         command.env("XDG_CACHE_HOME", self.directory.join("cache"));
@@ -73,7 +84,11 @@ impl Mirror {
             format!("[signed-by={}] {address}", key.display()),
         );
         command.env_remove("http_proxy").env_remove("APT_CONFIG");
-        let output = command.output().unwrap();
+        command
+    }
+
+    fn run(&self, address: &str) -> (Output, String) {
+        let output = self.command(address).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         (output, errors)
     }
@@ -135,6 +150,28 @@ fn a_mirror_that_is_out_of_step_ends_with_a_status_of_its_own() {
     mirror.lie();
     assert_not_fetched(&mirror.run(&mirror.file()), "");
     assert!(!mirror.take_kernel());
+}
+
+#[test]
+fn a_full_disk_is_not_the_mirrors_fault() {
+    if !can_make_a_mirror() {
+        return;
+    }
+    let mirror = Mirror::new("full");
+    let programs = mirror.directory.join("programs");
+    fs::create_dir(&programs).unwrap();
+    let apt_get = programs.join("apt-get");
+    fs::write(&apt_get, FULL).unwrap();
+    fs::set_permissions(apt_get, Permissions::from_mode(0o755)).unwrap();
+    let mut path = programs.into_os_string();
+    path.push(":");
+    path.push(env::var_os("PATH").unwrap());
+    let mut command = mirror.command(&mirror.file());
+    let output = command.env("PATH", path).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    let fault = "apt-get failed on this machine: Write error - write (28: No space left on device)\n";
+    assert!(errors.ends_with(fault), "{errors}");
 }
 
 #[test]

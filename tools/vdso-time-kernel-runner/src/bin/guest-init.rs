@@ -95,7 +95,7 @@ fn do_job(link: &mut Link) -> io::Result<()> {
                 NOT_STARTED
             }
         };
-        let killed = killed_for_memory() - killed_before;
+        let killed = killed_for_memory().saturating_sub(killed_before);
         if killed > 0 {
             link.send(Message::OutOfMemory(killed));
         }

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, anyhow};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::libtest::Tests;
-use super::{MEMORY_VARIABLE, Process, Program, Run, ends_with_this_process, initramfs, timed_out};
+use super::{MEMORY_VARIABLE, NOT_STARTED, Process, Program, Run, ends_with_this_process, initramfs, timed_out};
 use crate::protocol::{Console, Frame, Message, acknowledgement};
 use crate::step;
 
@@ -109,7 +109,7 @@ fn boot_once(
     qemu.args(["-m", &archive.memory.to_string()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
-    let mut guest = Process(qemu.spawn()?);
+    let mut guest = Process(qemu.spawn().context(NOT_STARTED)?);
     let output = guest.0.stdout.take().context("QEMU has no output")?;
     let input = guest.0.stdin.take().context("QEMU has no input")?;
     let output = read_in_thread(output);
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_how_far_the_boot_came() {
+    fn an_error_says_how_far_the_boot_got() {
         let hello = frame(0, Message::Hello);
         let end = frame(1, Message::End);
         let panic = "Kernel panic - not syncing: no init";

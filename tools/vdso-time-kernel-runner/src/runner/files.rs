@@ -214,12 +214,11 @@ impl Files {
             }
             left_out.push(path);
         }
-        if let Some(largest) = left_out.first() {
+        if !left_out.is_empty() {
             step(&format!(
-                "a guest holds {} MiB of files; left out of the package: {} and {} other files",
+                "a guest holds {} MiB of files; left out of the package: {}",
                 most >> 20,
-                largest.display(),
-                left_out.len() - 1
+                largest_and_others(&left_out)
             ));
         }
         Ok(())
@@ -301,6 +300,18 @@ impl Files {
         }
         let tag = fs::read_to_string(directory.join("CACHEDIR.TAG"));
         tag.is_ok_and(|text| text.contains("created by cargo"))
+    }
+}
+
+/// Returns the first of these paths, and how many others there are.
+fn largest_and_others(paths: &[PathBuf]) -> String {
+    match paths {
+        [] => String::new(),
+        [largest] => largest.display().to_string(),
+        [largest, _] => format!("{} and 1 other file", largest.display()),
+        [largest, others @ ..] => {
+            format!("{} and {} other files", largest.display(), others.len())
+        }
     }
 }
 
@@ -476,6 +487,14 @@ mod tests {
             .unwrap();
         assert_eq!(files.entries.len(), count - 1);
         assert!(!files.entries.contains_key(&large));
+    }
+
+    #[test]
+    fn the_largest_file_is_named_and_the_others_are_counted() {
+        let paths = ["/a", "/b", "/c"].map(PathBuf::from);
+        assert_eq!(largest_and_others(&paths[..1]), "/a");
+        assert_eq!(largest_and_others(&paths[..2]), "/a and 1 other file");
+        assert_eq!(largest_and_others(&paths), "/a and 2 other files");
     }
 
     #[test]

@@ -136,8 +136,9 @@ impl<'a> Run<'a> {
             return boot::boot(self, init, ended);
         }
         for program in self.programs {
-            let status = self.command(program)?.spawn()?;
-            let Some(status) = Process(status).wait(self.limit)? else {
+            let child = self.command(program)?.spawn();
+            let mut process = Process(child.context(NOT_STARTED)?);
+            let Some(status) = process.wait(self.limit)? else {
                 bail!(timed_out(&program.path, self.limit));
             };
             ended(program, exit_code(status));
@@ -170,6 +171,9 @@ fn number(variable: &str) -> Result<Option<u32>> {
     let number = number.with_context(|| format!("{variable}={text} is not a number"))?;
     Ok(Some(number))
 }
+
+/// The error if a command of [`ends_with_this_process`] cannot be started.
+const NOT_STARTED: &str = "cannot start setpriv";
 
 /// Returns a command whose program the kernel kills when this process ends, however it ends.
 fn ends_with_this_process(program: &str) -> Command {
