@@ -8,7 +8,7 @@ use fs_err as fs;
 use rustix::fs::{FlockOperation, flock};
 
 /// Returns `${XDG_CACHE_HOME:-~/.cache}/vdso-time`.
-pub fn directory() -> Result<PathBuf> {
+pub(crate) fn directory() -> Result<PathBuf> {
     if let Some(cache) = absolute("XDG_CACHE_HOME") {
         return Ok(cache.join("vdso-time"));
     }
@@ -27,7 +27,7 @@ fn absolute(variable: &str) -> Option<PathBuf> {
 /// Makes sure that the directory `path` exists. If it does not, `build` fills a draft: a directory
 /// beside `path`, which is then renamed to `path`. So an interrupted build leaves no incomplete
 /// directory at `path`. Other processes wait for the build.
-pub fn build_once(path: &Path, build: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+pub(crate) fn build_once(path: &Path, build: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if path.is_dir() {
         return Ok(());
     }
@@ -54,14 +54,14 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Locks a file: waits until no other process holds the lock. Closing the file releases it.
-pub fn lock(path: &Path) -> Result<fs::File> {
+pub(crate) fn lock(path: &Path) -> Result<fs::File> {
     let file = fs::File::create(path)?;
     flock(&file, FlockOperation::LockExclusive).context("cannot lock the cache")?;
     Ok(file)
 }
 
 /// Returns the paths in a directory, sorted.
-pub fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(directory)? {
         paths.push(entry?.path());

@@ -27,7 +27,7 @@ const PAUSES: &[u64] = &[3, 15];
 /// The mirror did not deliver what it should. A later attempt can succeed without any change here.
 #[derive(Debug, thiserror::Error)]
 #[error("Debian's mirror failed: {0}; try again later, or name another mirror with {variable}=URI", variable = MIRROR_VARIABLE)]
-pub struct NotFetched(String);
+pub(crate) struct NotFetched(String);
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 

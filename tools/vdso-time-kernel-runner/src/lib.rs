@@ -10,7 +10,7 @@
 )]
 
 #[cfg(feature = "host")]
-pub mod cache;
+mod cache;
 #[cfg(feature = "host")]
 mod debian;
 #[cfg(feature = "host")]
@@ -23,14 +23,15 @@ pub mod setup;
 #[cfg(feature = "host")]
 mod sigchld;
 #[cfg(feature = "host")]
-pub mod targets;
+mod targets;
 #[cfg(feature = "host")]
 pub mod toolchain;
 #[cfg(feature = "host")]
 mod tools;
 #[cfg(feature = "host")]
-pub mod workspace;
+mod workspace;
 
+#[cfg(feature = "host")]
 use std::env;
 #[cfg(feature = "host")]
 use std::os::unix::process::CommandExt as _;
@@ -43,7 +44,7 @@ use anyhow::{Context as _, Result};
 use xshell::Cmd;
 
 #[cfg(feature = "host")]
-pub use debian::NotFetched;
+use debian::NotFetched;
 
 /// The variables, for the help.
 pub const ENVIRONMENT: &str = "Environment:
@@ -55,10 +56,12 @@ pub const ENVIRONMENT: &str = "Environment:
 The status is 75 if the mirror cannot provide what the command needs: try again later.";
 
 /// EX_TEMPFAIL of sysexits.h: the mirror cannot provide what the command needs.
-pub const NOT_FETCHED: u8 = 75;
+#[cfg(feature = "host")]
+pub(crate) const NOT_FETCHED: u8 = 75;
 
 /// Returns the file name of this program, for messages and for cargo's setting `runner`.
-pub fn name() -> String {
+#[cfg(feature = "host")]
+pub(crate) fn name() -> String {
     let program = env::current_exe().unwrap_or_default();
     let name = program.file_name().unwrap_or_default();
     let name = name.to_string_lossy();
@@ -67,7 +70,8 @@ pub fn name() -> String {
 }
 
 /// Prints a message about the current step.
-pub fn step(message: &str) {
+#[cfg(feature = "host")]
+pub(crate) fn step(message: &str) {
     eprintln!("{}: {message}", name());
 }
 

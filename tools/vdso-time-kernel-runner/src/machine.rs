@@ -6,16 +6,16 @@ use std::str::FromStr;
 
 use crate::targets::{Arch, BootOption, Guest, TARGETS};
 
-pub const EMULATOR: &str = "qemu-10";
+pub(crate) const EMULATOR: &str = "qemu-10";
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    pub arch: &'static Arch,
-    pub runner: Runner,
+    pub(crate) arch: &'static Arch,
+    pub(crate) runner: Runner,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Runner {
+pub(crate) enum Runner {
     Native,
     /// QEMU in user mode.
     Emulator,
@@ -23,11 +23,11 @@ pub enum Runner {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Boot {
-    pub guest: &'static Guest,
+pub(crate) struct Boot {
+    pub(crate) guest: &'static Guest,
     /// The kernel's version.
-    pub kernel: &'static str,
-    pub options: Vec<&'static BootOption>,
+    pub(crate) kernel: &'static str,
+    pub(crate) options: Vec<&'static BootOption>,
 }
 
 /// Explains `MACHINE`, for the help.
@@ -52,7 +52,7 @@ impl Machine {
     /// missing where they run. A guest has no shared libraries at all. The host has shared
     /// libraries only for its own architecture, even if it can run programs of another architecture
     /// natively.
-    pub fn is_static(&self) -> bool {
+    pub(crate) fn is_static(&self) -> bool {
         match self.runner {
             Runner::Native => self.arch.name != ARCH,
             Runner::Emulator => false,

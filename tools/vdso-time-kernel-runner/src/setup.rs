@@ -131,7 +131,7 @@ impl Setup {
     }
 
     /// Returns a cargo command that builds for the machine and runs programs on it.
-    pub fn cargo<'a>(&self, sh: &'a Shell) -> Cmd<'a> {
+    pub(crate) fn cargo<'a>(&self, sh: &'a Shell) -> Cmd<'a> {
         let cargo = self.compiler.cargo(sh, self.target_directory);
         cargo.envs(self.variables.iter().map(|(name, value)| (name, value)))
     }

@@ -44,7 +44,7 @@ impl Compiler {
 
     /// Returns the installed compiler if it has the target's libraries, and otherwise the oldest
     /// supported one.
-    pub fn for_target(triple: &str) -> Result<Self> {
+    pub(crate) fn for_target(triple: &str) -> Result<Self> {
         if is_installed(triple)? {
             return Ok(Self { tree: None });
         }
@@ -131,7 +131,7 @@ impl Compiler {
 
     /// Returns the installed cargo, with this compiler and a target directory that no other
     /// compiler uses.
-    pub fn cargo<'a>(&self, sh: &'a Shell, target_directory: &str) -> Cmd<'a> {
+    pub(crate) fn cargo<'a>(&self, sh: &'a Shell, target_directory: &str) -> Cmd<'a> {
         self.with_libraries(workspace::cargo(sh))
             .env("RUSTC", self.program("rustc"))
             .env("RUSTDOC", self.program("rustdoc"))

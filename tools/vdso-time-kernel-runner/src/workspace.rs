@@ -12,7 +12,7 @@ use crate::cache;
 /// Returns cargo's target directory for the package of the working directory. If there is no
 /// package, returns a directory in the cache, in which the runner then builds the guests' init
 /// program.
-pub fn target() -> PathBuf {
+pub(crate) fn target() -> PathBuf {
     let named = env::var_os("CARGO_TARGET_DIR").unwrap_or_default();
     if !named.is_empty() {
         return path::absolute(&named).unwrap_or_else(|_| named.into());
@@ -27,7 +27,7 @@ pub fn target() -> PathBuf {
 
 /// Returns the names of the programs of the package in this directory. If the directory contains a
 /// workspace, returns the names for all its packages.
-pub fn programs(directory: &Path) -> Vec<String> {
+pub(crate) fn programs(directory: &Path) -> Vec<String> {
     let manifest = directory.join("Cargo.toml");
     if !manifest.is_file() {
         return Vec::new();
@@ -75,7 +75,7 @@ fn try_metadata(arguments: &[&str]) -> anyhow::Result<Value> {
 /// Returns the cargo that started this program, whose path is in `CARGO`. If that variable is not
 /// set, returns the cargo in PATH. `CARGO` has the path of cargo itself, and not of rustup's proxy,
 /// which could choose another toolchain.
-pub fn cargo(sh: &Shell) -> Cmd<'_> {
+pub(crate) fn cargo(sh: &Shell) -> Cmd<'_> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     cmd!(sh, "{cargo}").quiet()
 }

@@ -170,7 +170,8 @@ fn a_full_disk_is_not_the_mirrors_fault() {
     let output = command.env("PATH", path).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{errors}");
-    let fault = "apt-get failed on this machine: Write error - write (28: No space left on device)\n";
+    let fault =
+        "apt-get failed on this machine: Write error - write (28: No space left on device)\n";
     assert!(errors.ends_with(fault), "{errors}");
 }
 

@@ -13,7 +13,10 @@ use anyhow::{Context as _, Result, anyhow};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::libtest::Tests;
-use super::{MEMORY_VARIABLE, NOT_STARTED, Process, Program, Run, ends_with_this_process, initramfs, timed_out};
+use super::{
+    MEMORY_VARIABLE, NOT_STARTED, Process, Program, Run, ends_with_this_process, initramfs,
+    timed_out,
+};
 use crate::protocol::{Console, Frame, Message, acknowledgement};
 use crate::step;
 

@@ -25,15 +25,15 @@ use crate::{sigchld, step};
 
 /// The environment variable that contains a [`Plan`] in JSON. The command `on` sets it for the
 /// command `runner`, which cargo starts.
-pub const PLAN_VARIABLE: &str = "VDSO_TIME_RUNNER_PLAN";
+pub(crate) const PLAN_VARIABLE: &str = "VDSO_TIME_RUNNER_PLAN";
 
 /// The environment variable that sets how many seconds a program may run.
-pub const TIMEOUT_VARIABLE: &str = "VDSO_TIME_GUEST_TIMEOUT";
+pub(crate) const TIMEOUT_VARIABLE: &str = "VDSO_TIME_GUEST_TIMEOUT";
 /// How many seconds a program may run if [`TIMEOUT_VARIABLE`] is not set.
 const TIMEOUT: u32 = 120;
 
 /// The environment variable that sets the minimum memory of a guest in MiB.
-pub const MEMORY_VARIABLE: &str = "VDSO_TIME_GUEST_MEMORY";
+pub(crate) const MEMORY_VARIABLE: &str = "VDSO_TIME_GUEST_MEMORY";
 /// The minimum memory of a guest in MiB if [`MEMORY_VARIABLE`] is not set. This is enough for most
 /// tests.
 const MEMORY: u32 = 512;
@@ -47,38 +47,38 @@ const RUNNER_FAILED: u8 = 125;
 pub struct Plan {
     /// QEMU and its arguments; empty if the program runs natively. For a kernel, the arguments for
     /// the memory, the initramfs and the kernel's command line are not included: `boot` adds them.
-    pub qemu: Vec<String>,
+    pub(crate) qemu: Vec<String>,
     /// For a kernel: its arguments.
     #[serde(default)]
-    pub append: String,
+    pub(crate) append: String,
     /// For a kernel: the address of the initramfs; `None` where QEMU chooses it.
-    pub initrd: Option<u64>,
+    pub(crate) initrd: Option<u64>,
     /// For a kernel: the bytes of a page.
     #[serde(default)]
-    pub page: u64,
+    pub(crate) page: u64,
     /// For a kernel: the first process.
-    pub init: Option<PathBuf>,
+    pub(crate) init: Option<PathBuf>,
     /// For a kernel: the program that provides the guest's shell and usual commands.
     #[serde(default)]
-    pub busybox: Option<PathBuf>,
+    pub(crate) busybox: Option<PathBuf>,
     /// For a kernel: the seconds since the Epoch that init sets the wall clock to.
-    pub clock: Option<i64>,
+    pub(crate) clock: Option<i64>,
     /// Variables for the programs, in addition to the variables of this process.
     #[serde(default)]
-    pub environment: Vec<(String, String)>,
+    pub(crate) environment: Vec<(String, String)>,
 }
 
 impl Plan {
     /// Sets a variable of the programs.
-    pub fn set(&mut self, name: &str, value: &str) {
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.environment.push((name.into(), value.into()));
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Program {
-    pub path: String,
-    pub arguments: Vec<String>,
+pub(crate) struct Program {
+    pub(crate) path: String,
+    pub(crate) arguments: Vec<String>,
 }
 
 impl Program {
@@ -97,22 +97,22 @@ impl Program {
 }
 
 /// Programs to run one after the other, in one boot of a kernel.
-pub struct Run<'a> {
-    pub plan: &'a Plan,
-    pub programs: &'a [Program],
+pub(crate) struct Run<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) programs: &'a [Program],
     /// The working directory. A guest gets a copy.
-    pub directory: PathBuf,
-    pub out: File,
-    pub err: File,
+    pub(crate) directory: PathBuf,
+    pub(crate) out: File,
+    pub(crate) err: File,
     /// How long each program may run.
-    pub limit: Duration,
+    pub(crate) limit: Duration,
     /// For a kernel: the guest's minimum memory in MiB.
-    pub memory: u32,
+    pub(crate) memory: u32,
 }
 
 impl<'a> Run<'a> {
     /// Creates a run with the output and the working directory of this process.
-    pub fn new(plan: &'a Plan, programs: &'a [Program]) -> Result<Self> {
+    pub(crate) fn new(plan: &'a Plan, programs: &'a [Program]) -> Result<Self> {
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let err = File::from(io::stderr().as_fd().try_clone_to_owned()?);
         // The number of seconds has 32 bits, because with a larger number the deadline could
@@ -131,7 +131,7 @@ impl<'a> Run<'a> {
     }
 
     /// Runs the programs, and calls `ended` after each.
-    pub fn run(&self, mut ended: impl FnMut(&Program, u8)) -> Result<()> {
+    pub(crate) fn run(&self, mut ended: impl FnMut(&Program, u8)) -> Result<()> {
         if let Some(init) = &self.plan.init {
             return boot::boot(self, init, ended);
         }
