@@ -13,7 +13,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid};
 use vdso_time::Errno;
 
-use crate::not_run::not_run_here;
+use crate::not_run::{self, not_run_here};
 
 /// How long a child may take. The slowest emulator takes less.
 pub const LIMIT: Duration = Duration::from_secs(120);
@@ -51,6 +51,8 @@ pub fn end_of(work: impl FnOnce() -> bool) -> End {
 /// thread during the fork.
 #[track_caller]
 pub fn fork(work: impl FnOnce() -> bool) -> Pid {
+    // The child counts in this process's memory.
+    not_run::count();
     // SAFETY: the child does no more than `work` and leaves; libc keeps its locks usable in it.
     match unsafe { nix::unistd::fork() }.unwrap_or_else(|error| panic!("fork: {error}")) {
         ForkResult::Parent { child } => child,

@@ -4,10 +4,14 @@ use std::env;
 use std::fmt::Display;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+
+use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous};
 
 /// Where [`not_run_here`] writes its lines: a file, or `-` for standard output. Without it, a test
 /// program prints their number when it exits.
@@ -21,7 +25,8 @@ pub fn not_run_here(why: impl Display) {
     let words: Vec<&str> = why.split_whitespace().collect();
     let line = format!("not run here: {}: {}\n", test(), words.join(" "));
     let Some(path) = env::var_os(SKIPS) else {
-        return count();
+        count().fetch_add(1, Ordering::Relaxed);
+        return;
     };
     if path == "-" {
         // `println!` cannot be used: libtest hides the output of a test that passes, and in a
@@ -46,26 +51,38 @@ fn test() -> String {
     format!("{program}::{test}")
 }
 
-/// How many checks this process did not run.
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-
-/// Counts a check. The process prints the sum when it exits.
-fn count() {
-    extern "C" fn print() {
-        let count = COUNT.load(Ordering::Relaxed);
-        let checks = if count == 1 {
-            "1 check was"
-        } else {
-            &format!("{count} checks were")
-        };
-        let line = format!("{checks} not run here; {SKIPS}=- prints which, and why\n\n");
-        let _ = nix::unistd::write(io::stdout(), line.as_bytes());
-    }
-    if COUNT.fetch_add(1, Ordering::Relaxed) == 0 {
-        // SAFETY: `print` is a function of this program, which stays loaded, and does not unwind.
-        let status = unsafe { libc::atexit(print) };
+/// Returns the number of checks that this process and its forked children did not run. The process
+/// prints it when it exits.
+///
+/// The number is in memory that the children share, because a child leaves by _exit(2) and prints
+/// nothing. So the first call must be before the first fork.
+pub(crate) fn count() -> &'static AtomicUsize {
+    static COUNT: OnceLock<&AtomicUsize> = OnceLock::new();
+    COUNT.get_or_init(|| {
+        let size = NonZeroUsize::new(size_of::<AtomicUsize>()).expect("it has a size");
+        let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        // SAFETY: the kernel chooses a free place.
+        let page = unsafe { mmap_anonymous(None, size, protection, MapFlags::MAP_SHARED) };
+        let number = page.expect("mmap").cast();
+        // SAFETY: `print_count` is a function of this program, which stays loaded, and does not
+        // unwind.
+        let status = unsafe { libc::atexit(print_count) };
         assert_eq!(status, 0, "atexit");
-    }
+        // SAFETY: the page is aligned, contains zeros and stays mapped.
+        unsafe { number.as_ref() }
+    })
+}
+
+/// Prints how many checks were not run, if there are any.
+extern "C" fn print_count() {
+    let count = count().load(Ordering::Relaxed);
+    let checks = match count {
+        0 => return,
+        1 => "1 check was".to_owned(),
+        count => format!("{count} checks were"),
+    };
+    let line = format!("{checks} not run here; {SKIPS}=- prints which, and why\n\n");
+    let _ = nix::unistd::write(io::stdout(), line.as_bytes());
 }
 
 /// Returns whether /proc is mounted, or records the test as not run.
