@@ -103,20 +103,23 @@ fn child(asked: &[String]) -> Result<(), String> {
     slow_reads::print(asked)
 }
 
-/// Measures rows, the clocks without a counter in a process of their own.
+/// Measures rows, the clocks without a counter in a process of their own. `asked` has the number of
+/// rounds, and then the names of the rows.
 fn measure(samples: &mut Samples, asked: &[&str]) -> Result<(), String> {
-    let mut others = Vec::new();
-    let mut without_counter = vec![asked[0]];
-    for name in asked {
+    let (rounds, names) = asked.split_first().ok_or("no rows are asked for")?;
+    let mut without_counter = vec![*rounds];
+    let mut others = vec![*rounds];
+    for name in names {
         if WITHOUT_COUNTER.contains(name) {
             without_counter.push(name);
         } else {
-            others.push(*name);
+            others.push(name);
         }
     }
-    samples.add_child(&others)?;
-    if without_counter.len() > 1 {
-        samples.add_child(&without_counter)?;
+    for asked in [others, without_counter] {
+        if asked.len() > 1 {
+            samples.add_child(&asked)?;
+        }
     }
     Ok(())
 }

@@ -28,11 +28,12 @@ const LAYOUTS: usize = 8;
 /// their cache line and their page.
 const PADDING: usize = 512 + 16;
 
-/// The distances between two pairs that are visited one after the other.
+/// The distances between two pairs that are visited one after the other. None has a common divisor
+/// with 27, the number of pairs.
 const STRIDES: [usize; 9] = [1, 2, 4, 5, 7, 8, 10, 11, 13];
 const _: () = assert!(
     ROWS.len() * CONTENDERS.len() == 27,
-    "the strides do not divide 27"
+    "the strides are for 27 pairs"
 );
 
 /// The manifest of the program.

@@ -57,7 +57,7 @@ const CLOCKS: [&str; 5] = [OURS, OUR_QUANTA, TICKS, QUANTA_CLOCK, QUANTA_INSTANT
 fn child(asked: &[String]) -> Result<(), String> {
     let words: Vec<&str> = asked.iter().map(String::as_str).collect();
     match *words {
-        [what, row, milliseconds] if what == scale::ONE => {
+        [what, row, milliseconds] if what == scale::COMMAND => {
             let milliseconds = number(milliseconds)?;
             scale::print(row, milliseconds)
         }
@@ -66,7 +66,7 @@ fn child(asked: &[String]) -> Result<(), String> {
             accuracy::print(seconds as u64);
             Ok(())
         }
-        [what] if what == worst::NAMES => {
+        [what] if what == worst::COMMAND => {
             worst::print();
             Ok(())
         }
@@ -152,11 +152,11 @@ fn add_others(samples: &mut Samples, arguments: &Arguments) -> Result<(), String
         }
         let milliseconds = effort.choose("1", "100", "500");
         for _ in 0..effort.choose(1, 3, 5) {
-            samples.add_child(&[scale::ONE, row, milliseconds])?;
+            samples.add_child(&[scale::COMMAND, row, milliseconds])?;
         }
     }
     if wants_any(arguments, &worst::ROWS) {
-        samples.add_child(&[worst::NAMES])?;
+        samples.add_child(&[worst::COMMAND])?;
     }
     if arguments.wants(accuracy::ROW) {
         let seconds = effort.choose("1", "2", "10");

@@ -15,7 +15,10 @@ use vdso_time_benches::harness::samples::{OURS, Samples, say};
 use vdso_time_benches::pages::Table;
 use vdso_time_counter as counter;
 
-pub const ONE: &str = "1 thread";
+/// The first argument of a child process that measures one of these rows.
+pub const COMMAND: &str = "scale";
+
+const ONE: &str = "1 thread";
 pub const TWO: &str = "2 threads";
 pub const MANY: &str = "64 threads";
 const SECCOMP: &str = "1 thread, seccomp filter";

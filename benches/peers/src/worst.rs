@@ -10,6 +10,9 @@ use vdso_time_benches::harness::Spacing;
 use vdso_time_benches::harness::samples::{Samples, say};
 use vdso_time_benches::pages::Table;
 
+/// The argument of a child process that measures these rows.
+pub const COMMAND: &str = "worst";
+
 pub const NAMES: &str = "worst image: longest names";
 pub const VERSIONS: &str = "worst image: other versions";
 pub const HIDDEN: &str = "worst image: hidden symbols";

@@ -270,42 +270,62 @@ fn section<'a>(page: &'a str, name: &str) -> Option<[&'a str; 3]> {
 }
 
 /// Returns the charts of a page: files, and what belongs in them.
+///
+/// # Panics
+///
+/// If a marker asks for a chart that cannot be made.
 fn charts(page: &str) -> Vec<(PathBuf, String)> {
     let mut charts = Vec::new();
     for section in page.split(BEGIN).skip(1) {
-        if let Some((name, svg)) = chart(page, section) {
-            let file = format!("docs/charts/{name}.svg");
-            charts.push((root().join(file), svg));
+        let (marker, rest) = section.split_once('\n').unwrap_or((section, ""));
+        let Some((name, asked)) = marker.split_once(" chart=") else {
+            continue;
+        };
+        match chart(page, name, asked, rest) {
+            Ok(svg) => {
+                let file = format!("docs/charts/{name}.svg");
+                charts.push((root().join(file), svg));
+            }
+            Err(why) => panic!("the chart {name}: {why}"),
         }
     }
     charts
 }
 
-/// Returns the name and the SVG of the chart that a marker asks for, if it does. The text that
-/// stands for the picture on the page describes it.
-fn chart<'a>(page: &str, section: &'a str) -> Option<(&'a str, String)> {
-    let (marker, rest) = section.split_once(" -->\n")?;
-    let (name, asked) = marker.split_once(" chart=")?;
-    let (columns, title) = asked.split_once(' ')?;
-    let (lines, _) = rest.split_once(END)?;
+/// Returns the SVG of a chart, or why it cannot be made. `asked` is what the marker says about the
+/// chart, and `rest` is the page after the marker. The text that stands for the picture on the page
+/// describes it.
+fn chart(page: &str, name: &str, asked: &str, rest: &str) -> Result<String, String> {
+    let asked = asked.strip_suffix(" -->");
+    let words = asked.and_then(|asked| asked.split_once(' '));
+    let (columns, title) = words.ok_or("the marker is not `chart=COLUMNS TITLE -->`")?;
+    let Ok(columns) = columns.parse() else {
+        return Err(format!("`{columns}` is not a number of columns"));
+    };
+    let (lines, _) = rest.split_once(END).ok_or("the table has no end")?;
     let table = Table::parse(name, lines);
-    let link = format!("charts/{name}.svg)");
-    let (before, _) = page.split_once(&link)?;
-    let (_, picture) = before.rsplit_once("![")?;
-    let (description, _) = picture.rsplit_once("](")?;
-    let words: Vec<&str> = description.split_whitespace().collect();
+    let picture = description(page, name).ok_or("the page does not show the picture")?;
+    let words: Vec<&str> = picture.split_whitespace().collect();
     let chart = chart::Chart {
         table: &table,
-        columns: columns.parse().ok()?,
+        columns,
         title,
         description: &words.join(" "),
     };
-    Some((name, chart.svg()))
+    Ok(chart.svg())
+}
+
+/// Returns the text that stands for the picture of a chart on a page.
+fn description<'a>(page: &'a str, name: &str) -> Option<&'a str> {
+    let (before, _) = page.split_once(&format!("charts/{name}.svg)"))?;
+    let (_, picture) = before.rsplit_once("![")?;
+    let (description, _) = picture.rsplit_once("](")?;
+    Some(description)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Table, charts, fs, pages};
+    use super::{Table, chart, charts, fs, pages};
 
     #[test]
     fn rows_of_other_machines_stay_in_their_order() {
@@ -326,6 +346,45 @@ mod tests {
             new.rows,
             [["i686@native", "1"], ["aarch64@7", "3"], ["armv7@7", "4"]]
         );
+    }
+
+    const PAGE: &str = "\
+![What calls cost](charts/calls.svg)
+
+<!-- generated calls chart=1 Calls -->
+| ns | here |
+|----|-----:|
+| a  |  1.0 |
+<!-- /generated -->
+";
+
+    #[test]
+    fn a_chart_that_cannot_be_made_is_an_error() {
+        let parts = |page: &'static str| page.split_once("chart=").unwrap().1.split_once('\n');
+        let (asked, rest) = parts(PAGE).unwrap();
+        assert!(chart(PAGE, "calls", asked, rest).is_ok());
+        for (name, asked, error) in [
+            ("renamed", asked, "the page does not show the picture"),
+            ("calls", "x Calls -->", "`x` is not a number of columns"),
+            (
+                "calls",
+                "1 -->",
+                "the marker is not `chart=COLUMNS TITLE -->`",
+            ),
+            (
+                "calls",
+                "1 Calls",
+                "the marker is not `chart=COLUMNS TITLE -->`",
+            ),
+        ] {
+            assert_eq!(chart(PAGE, name, asked, rest), Err(error.to_owned()));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the chart calls: the page does not show the picture")]
+    fn a_chart_that_cannot_be_made_is_named() {
+        charts(&PAGE.replace("calls.svg", "renamed.svg"));
     }
 
     /// Compares the charts. With `CHARTS=overwrite` it draws those whose table was changed by hand.
