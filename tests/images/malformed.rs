@@ -101,8 +101,7 @@ fn corrupt(images: &[Spec<'_>], expected: Expected, what: &str, corrupt: impl Fn
     }
 }
 
-/// Describes both classes, each hash table and both, and addresses that are not
-/// offsets.
+/// Describes images of both classes, with one hash table or both, whose addresses are not offsets.
 fn all() -> Vec<Spec<'static>> {
     moved_to_0x2000([
         arm(),

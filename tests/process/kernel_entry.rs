@@ -27,7 +27,7 @@ unsafe extern "C" {
     static READ_END: u8;
 }
 
-/// Makes a call. Its section of its own makes its addresses known.
+/// Makes a call. The function has a section of its own, so its addresses are known.
 #[inline(never)]
 #[unsafe(link_section = "vdso_time_read")]
 fn read(read: &dyn Fn() -> bool) -> bool {

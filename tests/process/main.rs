@@ -16,7 +16,7 @@ mod vdso_states;
 use vdso_time::vdso::Vdso;
 use vdso_time::{FallbackReason, Route, Routes};
 
-/// Returns why the vDSO does not answer each function, if it does not.
+/// Returns, for each function, why the vDSO does not answer it, or `None` if it does.
 fn reasons(routes: &Routes) -> [Option<FallbackReason>; 5] {
     let Routes {
         time,

@@ -183,7 +183,7 @@ fn each_read_is_one_event_of_one_tracer_while_tracers_are_exchanged() {
     site.set_tracer(Some(first));
     thread::scope(|scope| {
         let threads = [(); 4].map(|()| scope.spawn(read));
-        for _ in (0..).take_while(|_| !threads.iter().all(thread::ScopedJoinHandle::is_finished)) {
+        while !threads.iter().all(thread::ScopedJoinHandle::is_finished) {
             assert!(ptr::eq(site.set_tracer(Some(second)).unwrap(), first));
             assert!(ptr::eq(site.set_tracer(Some(first)).unwrap(), second));
         }

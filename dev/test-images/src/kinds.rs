@@ -276,7 +276,7 @@ pub fn kinds() -> Vec<(&'static str, Spec<'static>)> {
     ]
 }
 
-/// Name, version, value, size, whether weak.
+/// A symbol: its name, its version, its value and its size.
 pub type Row = (String, Option<String>, u64, u64);
 
 /// Returns the symbols that can be called, from the description.

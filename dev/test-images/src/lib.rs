@@ -21,6 +21,6 @@ pub use built::{Built, Field};
 pub use spec::*;
 
 /// Fails unless the parser keeps every promise for these bytes. Returns whether they are an image.
-pub fn keeps_promises(bytes: &[u8]) -> bool {
+pub fn assert_keeps_promises(bytes: &[u8]) -> bool {
     promises::keep(bytes).is_some()
 }

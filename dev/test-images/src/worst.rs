@@ -27,8 +27,8 @@ fn crowded<'a>(size: usize, name: &'a str, versions: &'a [String]) -> Spec<'a> {
     }
 }
 
-/// Returns versions of the largest number, each with the longest name. They differ only in their
-/// last bytes.
+/// Returns as many versions as an image may have, each with the longest name. They differ only in
+/// their last bytes.
 fn long_versions() -> Vec<String> {
     let start = "v".repeat(1021);
     (0..15).map(|index| format!("{start}{index:02}")).collect()

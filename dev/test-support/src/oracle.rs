@@ -122,8 +122,10 @@ pub fn clock_source() -> Option<String> {
 
 /// Returns whether the vDSO reads the clock source itself.
 pub fn counter_is_in_user_space() -> Option<bool> {
+    if sysinfo_ehdr() == 0 {
+        return Some(false);
+    }
     match clock_source().unwrap_or_default().as_str() {
-        _ if sysinfo_ehdr() == 0 => Some(false),
         "tsc"
         | "hyperv_clocksource_tsc_page"
         | "riscv_clocksource"
