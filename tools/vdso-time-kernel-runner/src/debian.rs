@@ -45,9 +45,8 @@ const SUITES: &[&str] = &[
     "unstable",
 ];
 
-/// The words by which apt's errors name a fault of this machine. The mirror is then not at fault, even
-/// if apt's first error says so: with a full disk it is that the mirror "does not have a Release
-/// file".
+/// What apt's errors contain if this machine is at fault and not the mirror. apt's first error can
+/// still blame the mirror: with a full disk it is that the mirror "does not have a Release file".
 const LOCAL_FAULTS: &[&str] = &[
     "No space left on device",
     "enough free space",

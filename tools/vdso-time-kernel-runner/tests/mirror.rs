@@ -22,8 +22,8 @@ const NOT_FETCHED: i32 = 75;
 /// The machine's first packages are a kernel and a shell. The mirror has nothing else.
 const KERNEL: &str = "guest-amd64-6.1/vmlinuz";
 
-/// A program that fails as apt-get does on a full disk. apt's first error is then that the mirror has
-/// no index.
+/// A program that fails as apt-get does on a full disk. apt's first error is then that the mirror
+/// has no index.
 const FULL: &str = "\
 #!/bin/sh
 echo \"E: The repository 'file:/mirror bookworm Release' does not have a Release file.\" >&2
