@@ -45,6 +45,32 @@ fn a_disturbed_calibration_begins_again() {
     );
 }
 
+/// Changes, during a calibration, whether `CLOCK_MONOTONIC_RAW` is denied. A seccomp filter belongs
+/// to one thread, so of the threads that calibrate together some can have it and some not.
+#[test]
+fn a_calibration_succeeds_if_only_some_threads_may_read_clock_monotonic_raw() {
+    let cases = (any::<bool>(), 0..CALIBRATION / MICRO);
+    check(
+        200,
+        quiet_machines(0),
+        cases,
+        |witness, (is_denied, micros)| {
+            let Witness {
+                machine,
+                world,
+                clock,
+                ..
+            } = witness;
+            world.is_raw_denied.set(is_denied);
+            witness.watch(micros * MICRO);
+            world.is_raw_denied.set(!is_denied);
+            witness.watch_until_used();
+            assert_eq!(statistics(clock).calibrations, 1);
+            witness.assert_frequency(machine.hertz, machine.hertz / 100_000 + 200);
+        },
+    );
+}
+
 #[test]
 fn suspends_that_corrupt_calibrations_now_and_then_do_no_harm() {
     let cases = (prop_oneof![Just(8), Just(1_000)], any::<bool>());

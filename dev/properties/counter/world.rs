@@ -116,6 +116,8 @@ pub(crate) struct World {
     pub(crate) unavailable: Cell<Option<Unavailable>>,
     /// Whether a sandbox denies the clocks.
     pub(crate) is_denied: Cell<bool>,
+    /// Whether a sandbox of this thread denies `CLOCK_MONOTONIC_RAW`.
+    pub(crate) is_raw_denied: Cell<bool>,
     /// The time that the vDSO adds to a clock read while it has to make a system call, or its read
     /// of the counter is trapped.
     pub(crate) syscall: Cell<u128>,
@@ -151,6 +153,8 @@ impl World {
             machine: Cell::new(machine),
             counted: Cell::new((0, machine.ticks)),
             kept: Cell::new((0, 5_000 * SECOND)),
+            // NTP has made `CLOCK_MONOTONIC` 3 s longer since the machine was started.
+            raw: Cell::new(-3 * SECOND as i128),
             offset: Cell::new(1_700_000_000_000_000_000),
             entry: Cell::new(100 * NANO),
             unit: Cell::new(1),
@@ -358,9 +362,14 @@ impl Source for Rc<World> {
     }
 
     fn raw(&self) -> Option<i64> {
-        self.clock(|| {
+        let time = self.clock(|| {
             ((5_000 * SECOND + self.now.get()).saturating_add_signed(self.raw.get()) / NANO) as i64
-        })
+        })?;
+        if self.is_raw_denied.get() {
+            None
+        } else {
+            Some(time)
+        }
     }
 
     fn detect(&self, trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {

@@ -16,6 +16,10 @@ pub(crate) const OLD: u64 = 1_000_000_000;
 /// The longest time after which an unavailable counter is checked again, in nanoseconds.
 pub(crate) const LONGEST_RETRY: u64 = 640_000_000_000;
 
+/// The value of [`ClockState::pending`] during the calibration if `CLOCK_MONOTONIC_RAW` could not
+/// be read. It is not 0, because 0 is the real difference until NTP changes the kernel's rate.
+pub(crate) const NO_RAW_OFFSET: i64 = i64::MIN;
+
 /// The progress of the calibration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -64,10 +68,10 @@ pub(crate) struct ClockState {
     pub(crate) checked: u64,
     /// The sample at which the baseline begins.
     pub(crate) first: Sample,
-    /// During the calibration, `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at the last sample.
-    /// Afterwards, a suspected change of the kernel's rate, or 0. The change is only suspected,
-    /// because the last sample looks the same if the kernel's clock stepped. The next sample tells
-    /// the two apart.
+    /// During the calibration, `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at the last sample, or
+    /// [`NO_RAW_OFFSET`]. Afterwards, a suspected change of the kernel's rate, or 0. The change is
+    /// only suspected, because the last sample looks the same if the kernel's clock stepped. The
+    /// next sample tells the two apart.
     pub(crate) pending: i64,
     pub(crate) phase: Phase,
     /// Who maintains the clock source, if the kernel was asked.

@@ -4,7 +4,7 @@
 use super::sample::{Burst, Interval, Sample};
 use super::segment::{self, Rate, Segment};
 use super::source::{Keeper, Source};
-use super::state::{ClockState, LONGEST_RETRY, OLD, Phase};
+use super::state::{ClockState, LONGEST_RETRY, NO_RAW_OFFSET, OLD, Phase};
 use super::status::Unavailable;
 use super::wall;
 
@@ -240,7 +240,7 @@ impl<S: Source> Transition<'_, S> {
             sample: sampled,
             cost,
         } = Burst::take(self.source, LONG, Some(base_rate), 0)?;
-        let pending = self.raw_offset().unwrap_or(0);
+        let pending = self.raw_offset().unwrap_or(NO_RAW_OFFSET);
         let phase = Phase::Baseline;
         *self.state = ClockState {
             sampled,
@@ -258,12 +258,13 @@ impl<S: Source> Transition<'_, S> {
         let burst = Burst::take(self.source, LONG, Some(state.base_rate), 0)?;
         // `CLOCK_MONOTONIC` can be slewed by 10 %, and the slew can begin or end during the
         // measurement. So the rate is also computed with `CLOCK_MONOTONIC_RAW`, which is never
-        // slewed.
-        let raw = self.rate_to(
-            burst.sample,
-            self.raw_offset()
-                .map_or(0, |raw| raw.wrapping_sub(state.pending)),
-        );
+        // slewed. If it was denied at either sample, `CLOCK_MONOTONIC` has to do. A seccomp filter
+        // belongs to one thread, and the two samples can come from different threads.
+        let gained = match self.raw_offset() {
+            Some(offset) if state.pending != NO_RAW_OFFSET => offset.wrapping_sub(state.pending),
+            _ => 0,
+        };
+        let raw = self.rate_to(burst.sample, gained);
         let stated = self.source.stated_frequency();
         let is_right = |&rate: &Rate| {
             let is_near = |other: Rate| rate.abs_diff(other) <= rate / 4;
