@@ -196,7 +196,7 @@ mod arithmetic {
     #[test]
     fn a_segment_of_any_rate_has_a_tick() {
         for rate in (0..64).flat_map(|bit| [1 << bit, u64::MAX >> bit, 0]) {
-            let span = segment::span(rate);
+            let span = segment::longest_span(rate);
             assert!(span.is_power_of_two());
             let fresh = segment::Segment {
                 start: 0,

@@ -36,8 +36,8 @@
 //! the difference: there it was only 0.3 ns.
 //!
 //! On aarch64 only a branch orders a read of the counter before a later store. The branch on
-//! `past < used` in [`fresh`] depends on the tick, so nothing is stored before the counter is read.
-//! This is why a read must not be made branch-free.
+//! `past < fresh_span` in [`fresh`] depends on the tick, so nothing is stored before the counter is
+//! read. This is why a read must not be made branch-free.
 //!
 //! Where the counter is not used, a read writes nothing. An answer that is earlier than the *check
 //! time*, at which the kernel must be asked again, needs no high-water mark:
@@ -94,9 +94,9 @@ const LONGEST_PREPARATION: u64 = 50_000_000;
 /// A clock that reads a counter and follows the kernel's clock.
 ///
 /// The members are ordered for the sparse read. This read needs only the first members and the
-/// first words of one of the latch's two copies, which are all in one or two cache lines. The
-/// alignment equals the size of the static clock, so that the clock is within one page: see
-/// `CLOCK`.
+/// first words of one of the latch's two copies. With the first copy these are in two cache lines
+/// of 64 bytes, and with the second one in three. The alignment equals the size of the static
+/// clock, so that the clock is within one page: see `CLOCK`.
 #[repr(C, align(512))]
 pub(crate) struct CounterClock<S> {
     high_water: HighWater,
@@ -153,12 +153,12 @@ impl<S: Source> CounterClock<S> {
         ticks: impl FnOnce(&S) -> u64,
         time: impl FnOnce(&Words, u64, u64) -> T,
     ) -> Option<T> {
-        let (nanos, time) = self.latch.read(|_, [words, _]| {
+        let (nanos, answer) = self.latch.read(|_, [words, _]| {
             let [start, passed] = fresh::<S>(words, || ticks(&self.source))?;
             let nanos = start.wrapping_add(passed);
             Some((nanos, time(words, nanos, passed)))
         })?;
-        (nanos >= self.high_water.get()).then_some(time)
+        (nanos >= self.high_water.get()).then_some(answer)
     }
 
     /// Returns the monotonic time in nanoseconds, if a fast read can answer.

@@ -146,7 +146,8 @@ pub(crate) fn long_nanos(ticks: u64, rate: Rate) -> u64 {
     nanos.min(i64::MAX as u128) as u64
 }
 
-/// Returns the rate at which `ticks` take `nanos`, or `None` if it is far too high.
+/// Returns the rate at which `ticks` take `nanos`, or `None` if it is far too high, or if `ticks` is
+/// 0.
 pub(crate) fn rate(ticks: u64, nanos: u64) -> Option<Rate> {
     let rate = (u128::from(nanos) << 32).checked_div(u128::from(ticks))?;
     if rate < 2048 << 32 {
@@ -166,9 +167,9 @@ pub(crate) fn is_possible(rate: Rate) -> bool {
     ((1 << 32) / 66..1024 << 32).contains(&rate)
 }
 
-/// Returns the span of a segment: the largest number of ticks that is a power of two and takes at
-/// most [`LONGEST`].
-pub(crate) fn span(rate: Rate) -> u64 {
+/// Returns the longest span of a segment: the largest number of ticks that is a power of two and
+/// takes at most [`LONGEST`].
+pub(crate) fn longest_span(rate: Rate) -> u64 {
     let Some(ticks) = (LONGEST << 32).checked_div(rate) else {
         return 1;
     };

@@ -15,7 +15,9 @@ pub(crate) trait Source {
     /// Reads the counter. The CPU may do so before earlier instructions have completed, but two
     /// reads of a thread stay in order.
     fn ticks(&self) -> u64;
-    /// Reads the counter after all earlier instructions have completed.
+    /// Reads the counter in order: if one of these reads happens before another, in the same thread
+    /// or in another, its tick is not larger. On aarch64 and arm, this holds only after a branch on
+    /// a word that was loaded before, as in [`fresh`](super::state::fresh).
     fn ticks_ordered(&self) -> u64;
     /// Returns the low half of a tick. If the CPU delivers the two halves separately, an
     /// implementation can return the low half without waiting for the high half.

@@ -167,7 +167,7 @@ impl ClockState {
         let segment = self.segment;
         // The number of ticks that a fast read may use: the ticks until the next segment is due, or
         // all of them if no segment will follow.
-        let used = if self.phase == Phase::Running {
+        let fresh_span = if self.phase == Phase::Running {
             segment.fresh_span()
         } else {
             segment.span
@@ -187,7 +187,7 @@ impl ClockState {
             segment.start,
             segment.nanos,
             rate,
-            used,
+            fresh_span,
             join(progress, self.cost.try_into().unwrap_or(u32::MAX)),
             wall_word((segment.nanos as i64).wrapping_add(self.offset)),
             self.sampled.nanos,
@@ -210,7 +210,7 @@ impl ClockState {
             start,
             nanos,
             rate,
-            used,
+            fresh_span,
             progress,
             wall,
             sampled,
@@ -243,7 +243,7 @@ impl ClockState {
                 start,
                 nanos,
                 rate,
-                span: span(used),
+                span: span_of(fresh_span),
             },
             offset: offset(wall, nanos),
             sampled: Sample {
@@ -276,11 +276,11 @@ impl ClockState {
 
 /// Returns the span of a segment, given the number of ticks that a fast read may use. The span is a
 /// power of two, and that number is the span or slightly less.
-fn span(used: u64) -> u64 {
-    if used == 0 {
+fn span_of(fresh_span: u64) -> u64 {
+    if fresh_span == 0 {
         0
     } else {
-        used.next_power_of_two()
+        fresh_span.next_power_of_two()
     }
 }
 
@@ -312,7 +312,7 @@ pub(crate) type Words = [Word; WORDS];
 const START: usize = 0;
 const NANOS: usize = 1;
 const RATE: usize = 2;
-const USED: usize = 3;
+const FRESH_SPAN: usize = 3;
 const PROGRESS: usize = 4;
 pub(crate) const WALL: usize = 5;
 const SAMPLED: usize = 6;
@@ -322,7 +322,7 @@ pub(crate) fn segment_of(words: &Words) -> Segment {
         start: words[START].load(),
         nanos: words[NANOS].load(),
         rate: words[RATE].load(),
-        span: span(words[USED].load()),
+        span: span_of(words[FRESH_SPAN].load()),
     }
 }
 
@@ -378,15 +378,15 @@ pub(crate) fn realtime_after(wall_word: u64, passed: u64) -> Timespec {
 /// Reads the counter. Returns the time of the first tick of the segment and the nanoseconds since,
 /// if the segment is fresh.
 ///
-/// If there is no segment (`used` is 0), the function returns before it reads the counter, because
-/// the thread might not be allowed to read it. On aarch64 and arm, this branch has a second
+/// If there is no segment (`fresh_span` is 0), the function returns before it reads the counter,
+/// because the thread might not be allowed to read it. On aarch64 and arm, this branch has a second
 /// purpose: the barrier `isb`, and on aarch64 the read of `CNTVCTSS_EL0`, wait for the load of
-/// `used`, because the branch depends on that load (Arm Architecture Reference Manual, D12.2 and
-/// G6.2).
+/// `fresh_span`, because the branch depends on that load (Arm Architecture Reference Manual, D12.2
+/// and G6.2).
 #[inline]
 pub(crate) fn fresh<S: Source>(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 2]> {
-    let used = words[USED].load();
-    if used == 0 {
+    let fresh_span = words[FRESH_SPAN].load();
+    if fresh_span == 0 {
         return None;
     }
     let tick = ticks();
@@ -395,7 +395,7 @@ pub(crate) fn fresh<S: Source>(words: &Words, ticks: impl FnOnce() -> u64) -> Op
     // No segment has more than 2^32 ticks, so the low half of `past` is enough for the time.
     let low = S::low_half(tick).wrapping_sub(start as u32);
     let passed = segment::nanos(low.into(), words[RATE].load());
-    (past < used).then(|| [words[NANOS].load(), passed])
+    (past < fresh_span).then(|| [words[NANOS].load(), passed])
 }
 
 /// Returns whether, according to the counter, a read is sparse, so that the vDSO may answer it (see
@@ -404,14 +404,14 @@ pub(crate) fn fresh<S: Source>(words: &Words, ticks: impl FnOnce() -> u64) -> Op
 #[inline]
 pub(crate) fn may_be_sparse(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
     let phase = Phase::from_code(words[PROGRESS].load() as u8);
-    let used = words[USED].load();
+    let fresh_span = words[FRESH_SPAN].load();
     if phase == Phase::Running {
         return ticks()
             .wrapping_sub(words[START].load())
-            .wrapping_sub(used.wrapping_mul(2)) as i64
+            .wrapping_sub(fresh_span.wrapping_mul(2)) as i64
             >= 0;
     }
-    used == 0 && (phase == Phase::Rough || phase == Phase::Baseline)
+    fresh_span == 0 && (phase == Phase::Rough || phase == Phase::Baseline)
 }
 
 /// Returns whether `now`, the vDSO's answer, confirms [`may_be_sparse`]: two fresh spans or more
@@ -420,9 +420,12 @@ pub(crate) fn may_be_sparse(words: &Words, ticks: impl FnOnce() -> u64) -> bool 
 #[inline]
 pub(crate) fn is_sparse(words: &Words, now: u64) -> bool {
     let nanos = words[NANOS].load();
-    let end = match words[USED].load() {
+    let end = match words[FRESH_SPAN].load() {
         0 => nanos.max(words[SAMPLED].load().saturating_add(OLD)),
-        used => nanos.wrapping_add(segment::nanos(used.wrapping_mul(2), words[RATE].load())),
+        fresh_span => nanos.wrapping_add(segment::nanos(
+            fresh_span.wrapping_mul(2),
+            words[RATE].load(),
+        )),
     };
     now.wrapping_sub(end) as i64 >= 0
 }

@@ -26,7 +26,7 @@ const NOISE: u64 = 64;
 /// When the limit was 64 ns for every counter, an error of one tick on a 1 MHz counter looked like
 /// a change of the rate. If the kernel's clock stepped right after that error, the step seemed to
 /// confirm the change of the rate. The counter clock therefore overshot a fifth of the steps.
-const NOISE_TICKS: u64 = 3;
+pub(crate) const NOISE_TICKS: u64 = 3;
 /// The number of corrupted calibrations in a row after which the counter is unavailable. One is not
 /// enough, because a suspend can corrupt a calibration even if the counter is good.
 const CORRUPTED: u8 = 3;
@@ -97,7 +97,8 @@ impl<S: Source> Transition<'_, S> {
                     self.off(reason)
                 }
             },
-            _ if passed > OLD => self.is_wanted.then(|| self.begin())?,
+            _ if passed > OLD && self.is_wanted => self.begin(),
+            _ if passed > OLD => None,
             Phase::Rough if passed >= ROUGH => self.baseline(),
             Phase::Baseline if passed >= BASELINE => self.first_segment(),
             Phase::Rough | Phase::Baseline | Phase::Running => None,
@@ -292,7 +293,7 @@ impl<S: Source> Transition<'_, S> {
                 start,
                 nanos,
                 rate: base_rate,
-                span: segment::span(base_rate),
+                span: segment::longest_span(base_rate),
             },
             base_rate,
             sampled: burst.sample,
@@ -371,8 +372,9 @@ impl<S: Source> Transition<'_, S> {
     /// at least three times as long. A vDSO that reads a hypervisor's page can fall back to the
     /// system call at any read, and a cheap system call takes only a third longer than a read. So
     /// the limit is lower under a hypervisor. A CPU that has merely become slower can exceed this
-    /// lower limit as well. Then the kernel is asked in each segment, which costs some
-    /// microseconds. On a coarse counter the cost is 0 or 1, so the limit needs a minimum.
+    /// lower limit as well. Then the kernel is asked once, which costs some microseconds, and the
+    /// higher cost counts as usual from then on. If the CPU's speed alternates, the kernel is asked
+    /// after each slowdown. On a coarse counter the cost is 0 or 1, so the limit needs a minimum.
     fn suspect_cost(&self, usual: u64) -> u64 {
         if self.state.keeper == Keeper::Hypervisor {
             usual + usual / 4 + 2
@@ -483,7 +485,8 @@ struct Learnt {
     is_confirmed: bool,
 }
 
-/// Learns the kernel's rate since the last sample. Returns `None` if no counter can have the rate.
+/// Learns the kernel's rate since the last sample. Returns `None` if the new rate would be negative
+/// or not fit in 64 bits.
 ///
 /// If the kernel's clock advanced by more or by less than the base rate predicts (`passed.change`),
 /// either the clock stepped or its rate changed. One sample cannot tell which. So after the first
@@ -497,7 +500,7 @@ fn learn(state: &ClockState, passed: &Passed) -> Option<Learnt> {
     let is_smooth = passed.change.unsigned_abs() <= noise(state.base_rate);
     let is_second = state.pending.signum() == change.signum()
         && change.unsigned_abs() >= state.pending.unsigned_abs() / 2;
-    let is_long = passed.ticks > segment::span(state.base_rate).saturating_mul(64);
+    let is_long = passed.ticks > segment::longest_span(state.base_rate).saturating_mul(64);
     if is_smooth {
         return Some(Learnt {
             base_rate: state.base_rate.checked_add_signed(change / 8)?,
@@ -562,8 +565,8 @@ impl Beginning {
 /// quarter of the longest span, so that the next change of the rate causes less error. Then it
 /// doubles the span, up to the longest, until a segment can remove the whole error: `error` must be
 /// at most a quarter of the time that the span takes.
-fn span(error: i64, rate: Rate, is_unsteady: bool) -> u64 {
-    let longest = segment::span(rate);
+fn next_span(error: i64, rate: Rate, is_unsteady: bool) -> u64 {
+    let longest = segment::longest_span(rate);
     let mut span = longest;
     if is_unsteady {
         span = (longest / 4).max(1);
@@ -607,7 +610,7 @@ fn span(error: i64, rate: Rate, is_unsteady: bool) -> u64 {
 #[inline]
 fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Divergence> {
     let passed = Passed::new(state, sample);
-    passed.check(segment::span(state.base_rate), state.base_rate)?;
+    passed.check(segment::longest_span(state.base_rate), state.base_rate)?;
     let Learnt {
         base_rate,
         suspected,
@@ -624,7 +627,7 @@ fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Diver
         nanos,
         error,
     } = Beginning::after(&state.segment, sample.centred(cost), base_rate);
-    let span = span(error, base_rate, unsteady > 0);
+    let span = next_span(error, base_rate, unsteady > 0);
     let mut correction = segment::correction(error, span, base_rate);
     if error.unsigned_abs() <= noise(base_rate) {
         correction /= 2;

@@ -5,10 +5,11 @@ use super::segment::{self, Segment};
 use super::source::Source;
 use super::state::{ClockState, Phase, WORDS, Words, segment_of};
 use super::status::Status;
+use super::transition::NOISE_TICKS;
 
-/// The smallest error that is assumed for a segment, in nanoseconds. If three ticks take longer
+/// The smallest error that is assumed for a segment, in nanoseconds. If [`NOISE_TICKS`] take longer
 /// than this, their time is assumed instead.
-const NOISE: u64 = 30;
+const LEAST_ERROR: u64 = 30;
 /// The maximum number of measurements of an error. The smallest result counts.
 const TRIES: u32 = 3;
 
@@ -75,8 +76,8 @@ impl View {
         let left = segment.end().wrapping_sub(self.ticks);
         let drift = segment::nanos(left, segment.rate.abs_diff(base_rate));
         let ntp = segment::nanos(left, segment.rate).div_ceil(2000);
-        let noise = NOISE.max(segment::nanos(3, base_rate));
-        Some(noise.saturating_add(distance).saturating_add(drift + ntp))
+        let least = LEAST_ERROR.max(segment::nanos(NOISE_TICKS, base_rate));
+        Some(least.saturating_add(distance).saturating_add(drift + ntp))
     }
 }
 

@@ -40,8 +40,8 @@ pub(super) fn detect(trusts_hypervisor: bool) -> Result<Keeper, Unavailable> {
     // whatever CPU it runs.
     #[allow(clippy::const_is_empty, reason = "it is empty on other architectures")]
     let has_source = !CpuCounter::CLOCK_SOURCES.is_empty();
-    let is_readable = cfg!(target_has_atomic = "64") && has_source;
-    if !is_readable || !matches!(routes().clock_gettime, Route::Vdso { .. }) {
+    let is_supported = cfg!(target_has_atomic = "64") && has_source;
+    if !is_supported || !matches!(routes().clock_gettime, Route::Vdso { .. }) {
         return Err(Unavailable::NoCounter);
     }
     if is_denied() {
