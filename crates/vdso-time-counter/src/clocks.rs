@@ -115,7 +115,7 @@ macro_rules! clock {
 }
 
 clock! {
-    /// `CLOCK_MONOTONIC`, read from the counter after all earlier instructions.
+    /// `CLOCK_MONOTONIC`, from an [ordered](super#order) read of the counter.
     ///
     /// A read never returns an earlier time than a previous read of any thread, except as
     /// [Order](super#order) says. A thread that only compares its own times can use
@@ -142,15 +142,16 @@ clock! {
 }
 
 clock! {
-    /// `CLOCK_REALTIME`, read from the counter after all earlier instructions.
+    /// `CLOCK_REALTIME`, from an [ordered](super#order) read of the counter.
     ///
     /// `CounterRealtime` is the monotonic clock of this crate plus an offset. The offset is
     /// measured once and then kept, so `CounterRealtime` goes back only if `CLOCK_REALTIME` does,
-    /// except as [Order](super#order) says. The offset is right to a fraction of the time that a
+    /// except as [Order](super#order) says. The offset is accurate to a fraction of the time that a
     /// read of the kernel's clocks takes: to about 5 ns if a read takes 25 ns. If `CLOCK_REALTIME`
     /// is set, or a leap second sets it back (`STA_INS`), `CounterRealtime` makes the same step at
     /// its next segment, at most 17 ms later. It might miss a step that is smaller than the time
-    /// that eight reads of the kernel's clocks take, usually 200 ns.
+    /// that eight reads of the kernel's clocks take, usually 200 ns. While reads are more than 1 ms
+    /// apart, it might miss a step that is smaller than 1 us.
     ///
     /// # Examples
     ///

@@ -94,6 +94,9 @@ pub fn prepare_for_sandbox() -> Status {
 ///
 /// It changes nothing under other clock sources.
 ///
+/// Call it before other threads read the clock. If a first read is under way in another thread, the
+/// call can succeed although that read has decided without it. The effect then begins within 10 s.
+///
 /// # Errors
 ///
 /// `EBUSY` if the clock was read before: the first read has already decided whether the counter is

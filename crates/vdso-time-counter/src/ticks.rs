@@ -14,10 +14,11 @@ use super::machine::arch::{Counter as _, CpuCounter};
 /// a move of the virtual machine have no meaning afterwards. To get the duration between two
 /// values, convert both, and subtract the times.
 ///
-/// On arm, and on machines without a counter, the value is the nanoseconds of
-/// [`CounterMonotonicUnordered`].
+/// On arm, and on architectures without a counter, the value is the nanoseconds of
+/// [`CounterMonotonicUnordered`], so the vDSO answers where the counter cannot.
 ///
-/// `Ticks` has no fallback. Choose it only if [`check()`](super::check) returns `Ok`:
+/// On all other architectures, `Ticks` has no fallback. Choose it there only if
+/// [`check()`](super::check) returns `Ok`:
 ///
 /// - While the counter is unavailable, as under `hpet`, [`read`](Self::read) still reads it, and
 ///   [`monotonic`](Self::monotonic) returns `None`.
@@ -67,7 +68,8 @@ impl Ticks {
         Ok(Self(now.as_nanos() as u64))
     }
 
-    /// Reads the counter after all earlier instructions have completed.
+    /// Reads the counter after all earlier instructions have completed. On riscv64 and loongarch64,
+    /// only earlier memory accesses have completed.
     ///
     /// # Panics
     ///
@@ -102,16 +104,18 @@ impl Ticks {
     /// The time has the type of the unordered clock, because the CPU may have read the counter
     /// before earlier instructions had completed.
     ///
-    /// Returns `None` if the counter is not used or not measured yet. A value from before the
-    /// measurement can be converted after it. A value from before the clock's zero gives 0.
+    /// Returns `None` if the counter is not used or not measured yet, but never where the value is
+    /// nanoseconds. A value from before the measurement can be converted after it. A value from
+    /// before the clock's zero gives 0.
     ///
     /// If a value belongs to the current segment, its time is as exact as a read of the clock. An
     /// older value is converted with the mean rate since the counter was measured. Its error is the
     /// age of the value times the difference between that mean rate and the rate since the value
     /// was taken. The difference is usually below 0.1 ppm, so a value that is a second old is off
-    /// by less than 100 ns. If NTP changes the rate, the difference is up to 500 ppm. If
-    /// adjtimex(2) changes the rate by more, a new mean begins within three segments. A value from
-    /// before the change is then wrong by up to 10 % of the time between that value and the change.
+    /// by less than 100 ns. If NTP changes the rate, the difference is at most as large as the
+    /// change, which is at most 1000 ppm. If adjtimex(2) changes the rate by more than 1000 ppm, a
+    /// new mean begins within three segments. A value from before the change is then wrong by as
+    /// much as the rate changed: by up to 20 % of the time between that value and the change.
     #[must_use]
     pub fn monotonic(self) -> Option<Instant<CounterMonotonicUnordered>> {
         let nanos = if CpuCounter::IS_READABLE {

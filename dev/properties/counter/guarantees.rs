@@ -13,7 +13,7 @@ struct Row {
     kernel: &'static str,
     /// Called before each read, with the number of the read after the event.
     change: fn(&World, u32),
-    /// Whether the event lasts as long as the reads.
+    /// Whether the event lasts as long as the reads. Only a difference of counters does.
     is_lasting: bool,
 }
 
@@ -114,22 +114,22 @@ const ROWS: &[Row] = &[
     ),
     lasting(
         "CPUs' counters differ by 100 ns",
-        "off as well",
+        "equally wrong",
         ahead!(100 * NANO, counter_lead, clock_lead),
     ),
     lasting(
         "CPUs' counters differ by 10 us",
-        "off as well",
+        "equally wrong",
         ahead!(10 * MICRO, counter_lead, clock_lead),
     ),
     lasting(
         "CPUs' counters differ by 1 ms",
-        "off as well",
+        "equally wrong",
         ahead!(MILLI, counter_lead, clock_lead),
     ),
     row(
         "CPUs' counters differ by 1 ms, the kernel does not use them",
-        "right, by system calls",
+        "right, through system calls",
         |world, read| {
             world.counter_lead.set(u128::from(read % 2) * MILLI);
             world.is_paravirtual.set(true);
@@ -285,7 +285,7 @@ fn duration(nanos: u64) -> String {
 
 fn line(row: &Row, seen: Seen) -> String {
     let lasts = if row.is_lasting {
-        "as long".to_owned()
+        "while they differ".to_owned()
     } else if seen.lasts == 0 {
         "0".to_owned()
     } else {

@@ -42,12 +42,12 @@ impl Counter for CpuCounter {
     /// If the counter is not used, the vDSO answers, and its function has a fence as well. So an
     /// ordered read then waits for two fences, and takes 1.33 times as long as the vDSO's function.
     ///
-    /// I tried to skip this fence while the counter is not used: one bit of the latch's sequence
-    /// number said whether it was, and the read tested that bit before the fence. Without the
-    /// counter, the read then took only 1.07 times as long as the vDSO's function. But with the
+    /// An earlier version skipped this fence while the counter was not used: one bit of the latch's
+    /// sequence number said whether it was, and the read tested that bit before the fence. Without
+    /// the counter, the read then took only 1.07 times as long as the vDSO's function. But with the
     /// counter, the fence also waited for the load of that bit, so an isolated read took 0.9 ns
     /// longer. Reads from the counter are the usual case, and a program without a counter can use
-    /// vdso-time's own clocks, so I left the test out.
+    /// vdso-time's own clocks, so that test was left out.
     #[inline]
     fn ordered<T>(read: impl FnOnce(fn() -> u64) -> T) -> T {
         #[cfg(not(target_feature = "sse2"))]
@@ -104,7 +104,7 @@ impl Counter for CpuCounter {
 
 fn cpuid(leaf: u32, sub: u32) -> CpuidResult {
     #[allow(unused_unsafe, reason = "a safe function since Rust 1.94")]
-    // SAFETY: every CPU that Linux has a vDSO for has cpuid.
+    // SAFETY: rustc's x86 targets need at least a Pentium, which has cpuid.
     unsafe {
         __cpuid_count(leaf, sub)
     }
