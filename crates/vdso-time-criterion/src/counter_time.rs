@@ -3,24 +3,23 @@
 #![allow(unsafe_code, reason = "a fence is an instruction")]
 #![allow(clippy::cast_precision_loss, reason = "ticks are far below 2^53")]
 
-use std::arch::asm;
 use std::error::Error;
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
-use vdso_time_counter::{self as counter, Status, Ticks as Value};
+use vdso_time_counter::{self as counter, Status, Ticks};
 
 /// Measures with the CPU's counter, and subtracts an empty measurement.
 ///
-/// A measurement reads the counter before and after the routine. On every CPU the second read waits
-/// for the routine. On x86, x86_64, arm and aarch64 the routine also waits for the first read. On
-/// riscv64, s390x and loongarch64 the CPU may begin the routine before the first read.
+/// A measurement reads the counter before and after the routine. The second read waits for the
+/// routine, but on riscv64 and loongarch64 only for its memory accesses. On x86, x86_64, arm and
+/// aarch64 the routine also waits for the first read. On riscv64, s390x and loongarch64 the CPU may
+/// begin the routine before the first read.
 ///
 /// An empty measurement reads the counter twice, without a routine between the reads. Each
 /// measurement is followed by an empty measurement of its own, because the speed of a CPU changes
-/// from moment to moment. Ticks are converted to nanoseconds with [`counter::State::frequency`],
-/// which is right to about 30 parts in a billion.
+/// from moment to moment. Ticks are converted to nanoseconds with [`counter::State::frequency`].
 #[derive(Clone, Copy, Debug)]
 pub struct CounterTime {
     nanos_per_tick: f64,
@@ -31,7 +30,7 @@ pub struct CounterTime {
 
 /// The ticks of one measurement, or the sums of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ticks {
+pub struct MeasuredTicks {
     measured: u64,
     /// The ticks of as many empty measurements.
     empty: u64,
@@ -114,39 +113,46 @@ fn empty_ticks() -> u64 {
 
 #[inline]
 fn start_ticks() -> u64 {
-    let ticks = Value::read_ordered().as_raw();
+    let ticks = Ticks::read_ordered().as_raw();
     fence();
     ticks
 }
 
 #[inline]
 fn ticks_since(start: u64) -> u64 {
-    Value::read_ordered().as_raw().saturating_sub(start)
+    Ticks::read_ordered().as_raw().saturating_sub(start)
 }
 
 /// Makes an x86 or arm CPU finish all earlier instructions before it starts later ones. On other
 /// architectures it does nothing.
 #[inline]
 fn fence() {
-    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    #[cfg(any(
+        target_arch = "x86_64",
+        all(target_arch = "x86", target_feature = "sse2")
+    ))]
     // SAFETY: the instruction changes neither memory nor registers.
     unsafe {
-        asm!("lfence", options(nostack, preserves_flags));
+        std::arch::asm!("lfence", options(nostack, preserves_flags));
     };
     #[cfg(target_arch = "aarch64")]
     // SAFETY: the instruction changes neither memory nor registers.
     unsafe {
-        asm!("isb", options(nostack, preserves_flags));
+        std::arch::asm!("isb", options(nostack, preserves_flags));
     };
-    // An assembler for an older arm CPU does not know the instruction `isb`. So an ordered read of
-    // the counter serves as the fence: it contains an `isb` that is written as a number.
-    #[cfg(target_arch = "arm")]
-    let _ = Value::read_ordered();
+    // An x86 CPU without SSE2 does not have the instruction `lfence`, and an assembler for an older
+    // arm CPU does not know the instruction `isb`. So an ordered read of the counter serves as the
+    // fence there: it contains a `cpuid`, or an `isb` that is written as a number.
+    #[cfg(any(
+        target_arch = "arm",
+        all(target_arch = "x86", not(target_feature = "sse2"))
+    ))]
+    let _ = Ticks::read_ordered();
 }
 
 impl Measurement for CounterTime {
     type Intermediate = u64;
-    type Value = Ticks;
+    type Value = MeasuredTicks;
 
     #[inline]
     fn start(&self) -> u64 {
@@ -154,29 +160,29 @@ impl Measurement for CounterTime {
     }
 
     #[inline]
-    fn end(&self, start: u64) -> Ticks {
+    fn end(&self, start: u64) -> MeasuredTicks {
         let measured = ticks_since(start);
         let empty = ticks_since(start_ticks());
-        Ticks {
+        MeasuredTicks {
             measured,
             empty: empty.min(self.most),
         }
     }
 
     #[inline]
-    fn add(&self, one: &Ticks, other: &Ticks) -> Ticks {
-        Ticks {
+    fn add(&self, one: &MeasuredTicks, other: &MeasuredTicks) -> MeasuredTicks {
+        MeasuredTicks {
             measured: one.measured + other.measured,
             empty: one.empty + other.empty,
         }
     }
 
-    fn zero(&self) -> Ticks {
-        Ticks::default()
+    fn zero(&self) -> MeasuredTicks {
+        MeasuredTicks::default()
     }
 
     /// Returns nanoseconds, or 0 if the measurements took no longer than the empty ones.
-    fn to_f64(&self, value: &Ticks) -> f64 {
+    fn to_f64(&self, value: &MeasuredTicks) -> f64 {
         value.measured.saturating_sub(value.empty) as f64 * self.nanos_per_tick
     }
 
