@@ -7,7 +7,8 @@ use crate::site::{Site, Trace};
 /// Counts reads with an atomic addition.
 ///
 /// Threads that read at the same site share the cache line of that site's counter. Different sites
-/// do not share a cache line, because each counter of an array has one of its own.
+/// do not share a cache line where a line has 64 bytes, because each counter is aligned to 64
+/// bytes.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Counter(AtomicU64);

@@ -11,6 +11,7 @@ use crate::site::{Site, sites};
 #[must_use]
 pub fn report<const N: usize>(counters: &[Counter; N]) -> Report<N> {
     let mut rows = array::from_fn(|index| Some((sites().get(index)?, counters[index].calls())));
+    // An `Ok` sorts before an `Err`, so the rows without a site come last.
     rows.sort_unstable_by_key(|row| row.map(|(_, calls)| Reverse(calls)).ok_or(()));
     Report(rows)
 }

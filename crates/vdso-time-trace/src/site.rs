@@ -1,6 +1,11 @@
 //! [`Site`]: a call in the source that reads a clock, and the [`Tracer`] that it points to. The
 //! linker makes the list of all sites.
 
+#![allow(
+    unsafe_code,
+    reason = "the content of an `AtomicPtr` becomes a reference"
+)]
+
 use core::fmt;
 use core::ptr::{self, null_mut};
 use core::str;
@@ -99,7 +104,9 @@ impl Site {
     #[allow(clippy::must_use_candidate, reason = "it is called for its effect")]
     pub fn set_tracer(&self, tracer: Option<&'static Tracer>) -> Option<&'static Tracer> {
         let pointer = tracer.map_or(null_mut(), |tracer| ptr::from_ref(tracer).cast_mut());
-        reference(self.tracer.swap(pointer, Ordering::AcqRel))
+        let replaced = self.tracer.swap(pointer, Ordering::AcqRel);
+        // SAFETY: the pointer is from the site, which holds only what `set_tracer` has stored.
+        unsafe { reference(replaced) }
     }
 
     /// Returns the name from the macro call, or the path of the module if the call gives no name.
@@ -108,7 +115,8 @@ impl Site {
         self.name
     }
 
-    /// Returns the function as the source names it: `vdso_time::clock_gettime`, `Instant::now`.
+    /// Returns the function as the source names it: `vdso_time::clock_gettime`, `Instant::now`. Of a
+    /// chain of calls it is the first one: `Clock::new` of `Clock::new().now()`.
     #[must_use]
     pub const fn function(&self) -> &'static str {
         self.function
@@ -156,18 +164,21 @@ impl Site {
     pub fn trace(&'static self, nanos: Option<i64>) {
         // The load is `Acquire`, so that the tracer sees everything that was written before
         // `set_tracer`.
-        if let Some(tracer) = reference(self.tracer.load(Ordering::Acquire)) {
+        let tracer = self.tracer.load(Ordering::Acquire);
+        // SAFETY: the pointer is from the site, which holds only what `set_tracer` has stored.
+        if let Some(tracer) = unsafe { reference(tracer) } {
             tracer.call(self, nanos);
         }
     }
 }
 
-#[allow(
-    unsafe_code,
-    reason = "the content of an `AtomicPtr` becomes a reference here"
-)]
-fn reference(tracer: *mut Tracer) -> Option<&'static Tracer> {
-    // SAFETY: a site's pointer is null, or `set_tracer` made it from a `&'static Tracer`.
+/// Returns the tracer behind a site's pointer, or `None` if the pointer is null.
+///
+/// # Safety
+///
+/// The pointer must be null, or made from a `&'static Tracer`.
+unsafe fn reference(tracer: *mut Tracer) -> Option<&'static Tracer> {
+    // SAFETY: the caller promises that a pointer that is not null is from a `&'static Tracer`.
     unsafe { tracer.as_ref() }
 }
 

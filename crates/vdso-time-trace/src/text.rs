@@ -1,10 +1,11 @@
-//! Makes, at compile time, the text of a call's function: the call without its arguments.
+//! Makes, at compile time, the text of a call's function: the call up to its first `(`. So of a
+//! chain of calls, `Clock::new().now()`, the text has only the first: `Clock::new`.
 //!
 //! If a program uses `traced!` in a macro of its own, `stringify!` prints the call with spaces
 //! between the tokens: `RealtimeCoarse :: now()`. So the functions here leave a space out, unless
 //! it stands between two words, as in `<Turn as MonotonicClock>::now`.
 
-/// Returns the function of a call, as bytes: the text of `call` without the arguments. `N` is the
+/// Returns the function of a call, as bytes: the text of `call` up to the first `(`. `N` is the
 /// number of these bytes, which `function_length` returns.
 #[must_use]
 pub const fn function<const N: usize>(call: &str) -> [u8; N] {
