@@ -105,7 +105,7 @@ impl Site {
     pub fn set_tracer(&self, tracer: Option<&'static Tracer>) -> Option<&'static Tracer> {
         let pointer = tracer.map_or(null_mut(), |tracer| ptr::from_ref(tracer).cast_mut());
         let replaced = self.tracer.swap(pointer, Ordering::AcqRel);
-        // SAFETY: the pointer is from the site, which holds only what `set_tracer` has stored.
+        // SAFETY: a site's pointer is null, or `set_tracer` made it from a `&'static Tracer`.
         unsafe { reference(replaced) }
     }
 
@@ -165,7 +165,7 @@ impl Site {
         // The load is `Acquire`, so that the tracer sees everything that was written before
         // `set_tracer`.
         let tracer = self.tracer.load(Ordering::Acquire);
-        // SAFETY: the pointer is from the site, which holds only what `set_tracer` has stored.
+        // SAFETY: a site's pointer is null, or `set_tracer` made it from a `&'static Tracer`.
         if let Some(tracer) = unsafe { reference(tracer) } {
             tracer.call(self, nanos);
         }
