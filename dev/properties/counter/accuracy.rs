@@ -94,8 +94,8 @@ fn the_time_never_goes_back_and_is_within_the_error_bound() {
     });
 }
 
-/// Changes the kernel's rate by 500 ppm just after a segment was made, or just before it ends, with
-/// or without a slew of 10 % before.
+/// Changes the kernel's rate by up to 500 ppm, from -250 to 250 or back, just after a segment was
+/// made, or just before it ends, with or without a slew of up to 10 % before.
 #[test]
 fn the_error_bound_holds_up_to_the_end_of_a_segment() {
     let change = prop_oneof![Just(-250_000), Just(250_000), -250_000..=250_000_i64];
@@ -118,15 +118,43 @@ fn the_error_bound_holds_up_to_the_end_of_a_segment() {
                     world.pass(witness.left().saturating_sub(u128::from(nanos) * NANO));
                     witness.read();
                     if is_change {
-                        // The bound is in ppm of the kernel's time, which a slew makes 10 %
+                        // The bound allows for 500 ppm of the kernel's time, which a slew can make
                         // shorter.
-                        world.set_slew(slew + ppb * 9 / 10);
+                        let shorter = slew.min(0);
+                        world.set_slew(slew + ppb * (1_000_000_000 + shorter) / 1_000_000_000);
                     }
                     for _ in 0..100 {
                         witness.read();
                         world.pass(u128::from(gap) * NANO);
                     }
                 }
+            }
+        },
+    );
+}
+
+/// Changes the kernel's rate right after the call, at any time in a segment. The bound must hold
+/// until that segment ends.
+#[test]
+fn the_error_bound_allows_for_one_change_of_the_rate_by_500_ppm() {
+    let change = prop_oneof![Just(-500_000), Just(500_000), -500_000..=500_000_i64];
+    check(
+        300,
+        quiet_machines(0),
+        (change, 0..16_000_u128),
+        |witness @ Witness { world, clock, .. }, (ppb, micros)| {
+            witness.watch(4 * CALIBRATION + micros * MICRO);
+            let end = witness.segment_in_force().segment.end();
+            let bound = bound(clock);
+            world.set_slew(ppb);
+            while (world.ticks_ordered().wrapping_sub(end) as i64) < 0 {
+                let before = world.kernel();
+                let nanos = witness.time();
+                let after = world.kernel();
+                let early = nanos.saturating_sub(after);
+                let error = before.saturating_sub(nanos).max(early);
+                assert!(error <= bound, "{error} ns, the bound was {bound}");
+                world.pass(50 * MICRO);
             }
         },
     );
