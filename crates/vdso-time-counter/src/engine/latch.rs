@@ -44,8 +44,8 @@
 //! - W4 synchronizes with R1: a reader that sees a sequence number sees the words that the number
 //!   selects. If R1 sees the value of a W1 instead, the W4 before that W1 synchronizes with R1,
 //!   because W1 is a read-modify-write and so continues the release sequence of that W4. W4 also
-//!   synchronizes with the next writer's W1, which is `Acquire`, so the stores of all writers are in
-//!   order.
+//!   synchronizes with the next writer's W1, which is `Acquire`, so the stores of all writers are
+//!   in order.
 //! - W2 synchronizes with R3 if R2 sees a word of W3. Then R4 sees W1 or a later value. So if R1
 //!   sees the sequence number from before an update's W1, and R2 loads a word of that update, R4
 //!   finds a changed sequence number, and the reader drops the words.

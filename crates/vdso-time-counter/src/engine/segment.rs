@@ -146,8 +146,8 @@ pub(crate) fn long_nanos(ticks: u64, rate: Rate) -> u64 {
     nanos.min(i64::MAX as u128) as u64
 }
 
-/// Returns the rate at which `ticks` take `nanos`, or `None` if it is far too high, or if `ticks` is
-/// 0.
+/// Returns the rate at which `ticks` take `nanos`, or `None` if it is far too high or if `ticks`
+/// is 0.
 pub(crate) fn rate(ticks: u64, nanos: u64) -> Option<Rate> {
     let rate = (u128::from(nanos) << 32).checked_div(u128::from(ticks))?;
     if rate < 2048 << 32 {
