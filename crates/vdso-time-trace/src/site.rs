@@ -115,8 +115,8 @@ impl Site {
         self.name
     }
 
-    /// Returns the function as the source names it: `vdso_time::clock_gettime`, `Instant::now`. Of a
-    /// chain of calls it is the first one: `Clock::new` of `Clock::new().now()`.
+    /// Returns the function as the source names it: `vdso_time::clock_gettime`, `Instant::now`. Of
+    /// a chain of calls it is the first one: `Clock::new` of `Clock::new().now()`.
     #[must_use]
     pub const fn function(&self) -> &'static str {
         self.function
