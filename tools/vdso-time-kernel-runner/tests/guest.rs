@@ -166,10 +166,12 @@ fn a_test_that_uses_all_memory_is_named() {
 }
 
 /// Runs a command of busybox in a guest. The working directory contains files of these sizes, and
-/// no package.
+/// no package. Nothing is beside it, because busybox contains paths such as `../sysdeps`, and the
+/// guest also gets what such a path leads to.
 fn busybox(name: &str, files: &[(&str, u64)], command: &[&str]) -> Option<Ended> {
     let name = format!("{name}-{}", std::process::id());
-    let directory = env::temp_dir().join(name);
+    let scratch = env::temp_dir().join(name);
+    let directory = scratch.join("package");
     fs::create_dir_all(&directory).unwrap();
     for (name, size) in files {
         let file = File::create(directory.join(name)).unwrap();
@@ -185,7 +187,7 @@ fn busybox(name: &str, files: &[(&str, u64)], command: &[&str]) -> Option<Ended>
     let mut words = vec!["run", MACHINE, program.to_str().unwrap()];
     words.extend(command);
     let result = run_in(&directory, &words, "300");
-    fs::remove_dir_all(&directory).unwrap();
+    fs::remove_dir_all(&scratch).unwrap();
     result
 }
 
