@@ -143,9 +143,9 @@ impl fmt::Display for Cause {
 /// on arm. This function measures the cost ([`read_cost`]), and uses the name only to explain it.
 ///
 /// The answer holds for the moment of the call. The call takes a few microseconds, makes the system
-/// call clock_gettime(2) at most 40 times, and reads two files of /sys if reads enter the kernel. A
-/// sandbox may deny these calls or hide the files, so call `explain` before the program enters the
-/// sandbox.
+/// call clock_gettime(2) at most 40 times (91 times in a 32-bit program whose sandbox denies
+/// clock_gettime64(2)), and reads two files of /sys if the vDSO's reads enter the kernel. A sandbox
+/// may deny these calls or hide the files, so call `explain` before the program enters the sandbox.
 ///
 /// # Examples
 ///

@@ -3,6 +3,7 @@
 
 #![allow(unsafe_code, reason = "errno is written and read")]
 
+use std::env;
 use std::thread;
 use std::time::Duration;
 
@@ -117,6 +118,7 @@ fn a_cause_is_the_one_of_the_clock_and_of_the_clock_source() {
     let Some(counter) = oracle::counter_is_in_user_space() else {
         return;
     };
+    let is_in_user_mode = env::var_os("VDSO_TIME_EMULATED").is_some_and(|kind| kind == "user");
     for (clock, causes) in [
         (ClockId::from_raw(99), &[Cause::Refused][..]),
         (
@@ -145,10 +147,23 @@ fn a_cause_is_the_one_of_the_clock_and_of_the_clock_source() {
             },
         ),
         (
-            // The vDSO reads it with every clock source.
+            // The kernel's vDSO reads it with every clock source. QEMU's, in user mode, makes the
+            // system call.
             ClockId::MONOTONIC_COARSE,
             if counter {
-                &[Cause::Fine, Cause::CannotTell, Cause::Unexplained]
+                &[
+                    Cause::Fine,
+                    Cause::CannotTell,
+                    Cause::ClockNotServed,
+                    Cause::Unexplained,
+                ]
+            } else if is_in_user_mode {
+                &[
+                    Cause::Fine,
+                    Cause::CannotTell,
+                    Cause::ClockSource,
+                    Cause::CounterDistrusted,
+                ]
             } else {
                 &[
                     Cause::Fine,
@@ -160,10 +175,13 @@ fn a_cause_is_the_one_of_the_clock_and_of_the_clock_source() {
             },
         ),
     ] {
-        let cause = vdso_time::explain(clock);
+        // A busy machine can disturb a measurement.
+        let found = [(); 3].map(|()| vdso_time::explain(clock));
         assert!(
-            causes.contains(&cause) || (!has_table && cause == Cause::CannotTell),
-            "{clock}: {cause:?}"
+            found
+                .iter()
+                .any(|cause| causes.contains(cause) || (!has_table && *cause == Cause::CannotTell)),
+            "{clock}: {found:?}"
         );
     }
 }

@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use test_support::child::{self, SUCCESS};
+use test_support::child::{self, End, SUCCESS};
 use test_support::nix::sys::signal::{SaFlags, Signal, raise};
 use test_support::nix::unistd::{getppid, gettid};
 use test_support::{FUNCTIONS, PATHS, Path, filter, not_run_here, oracle, signals};
@@ -204,7 +204,9 @@ fn a_handler_unwinds_through_a_caller_without_optimisation() {
             read(&call) && IS_UNWOUND.load(Ordering::Relaxed)
         })
     };
-    if is_unwound_from(|| raise(Signal::SIGUSR1).is_ok()) != SUCCESS {
+    let end = is_unwound_from(|| raise(Signal::SIGUSR1).is_ok());
+    assert_ne!(end, End::Status(101), "the child panicked");
+    if end != SUCCESS {
         return not_run_here("libc's own system calls cannot be unwound");
     }
     let end = is_unwound_from(|| {

@@ -68,7 +68,7 @@ pub(crate) fn less(patience: Duration) -> Duration {
 
 impl Count {
     /// Returns the CPUs to which the thread is moved if `occupied` is not given up: the CPUs that
-    /// were tested or, if there are none, those that may not be busy.
+    /// were tested or, if there are none, those that are not known to be occupied.
     pub(crate) fn elsewhere(&self, allowed: &[usize], occupied: usize) -> Vec<usize> {
         if !self.cpus.is_empty() {
             return self.cpus.clone();

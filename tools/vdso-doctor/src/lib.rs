@@ -164,10 +164,11 @@ const CALLS_OF_A_DIAGNOSIS: u32 = 1000;
 /// This function starts a thread, which makes 32 calls of each read on each CPU, one CPU after the
 /// other. So it takes longer on a machine with more CPUs, and on a busy CPU the thread waits for
 /// its turn. If threads with real-time priority occupy CPUs, this function stops waiting for those
-/// CPUs after 5 to 10 s in total. In the first five seconds of a gVisor sandbox, it first waits for
-/// 1.5 s, because gVisor's kernel may still be measuring the CPU's counter. In the first five
-/// seconds after a Linux kernel has started, it may wait for the same time. The [crate's
-/// page](crate#in-a-server) describes the effects on the process.
+/// CPUs after 5 to 10 s in total, plus 50 ms for each of them after the eighth. In the first five
+/// seconds of a gVisor sandbox, it first waits for 1.5 s, because gVisor's kernel may still be
+/// measuring the CPU's counter. In the first five seconds after a Linux kernel has started, it may
+/// wait for the same time. The [crate's page](crate#in-a-server) describes the effects on the
+/// process.
 ///
 /// # Errors
 /// A [`Finding`] if a read enters the kernel, or if nothing can be proved.

@@ -48,10 +48,10 @@ const SUITES: &[&str] = &[
 /// What apt's errors contain if this machine is at fault and not the mirror. apt's first error can
 /// still blame the mirror: with a full disk it is that the mirror "does not have a Release file".
 const LOCAL_FAULTS: &[&str] = &[
-    "No space left on device",
+    "(28: No space left on device)",
     "enough free space",
-    "Permission denied",
-    "Read-only file system",
+    "(13: Permission denied)",
+    "(30: Read-only file system)",
 ];
 
 /// The prefixes of the apt settings that the private root takes over from this machine. These
