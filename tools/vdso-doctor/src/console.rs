@@ -64,7 +64,7 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 pub(crate) fn say(what: &str) {
     let mut line = format!("{PROGRAM}: {}", printable(what));
     if io::stderr().is_terminal() {
-        line = textwrap::fill(&line, 80);
+        line = vdso_doctor::wrapped("", &line);
     }
     let _ = writeln!(io::stderr(), "{line}");
 }

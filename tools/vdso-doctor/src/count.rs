@@ -20,14 +20,14 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::os::fd::AsFd as _;
+use std::os::fd::AsRawFd as _;
+use std::ptr;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::{Pid, gettid, pipe2};
 
 use crate::cpus;
@@ -116,6 +116,8 @@ pub(crate) fn count(
             count.cpus.push(only);
         }
     }
+    // The thread needs CPU time to end, and the last CPU may be occupied by now.
+    cpus::restrict(caller.thread, &allowed);
     caller.end();
     Ok(count)
 }
@@ -215,21 +217,37 @@ impl Caller {
         Ok(is_busy)
     }
 
+    /// Waits for an answer. A signal that the caller handles interrupts the wait. The system call
+    /// ppoll(2) then stores the rest of the time, which libc's functions do not return.
+    #[allow(unsafe_code, reason = "libc has no function that returns the rest")]
     fn receive(&self, patience: Duration) -> Option<Answer> {
-        let timeout = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
-        let mut bell = [PollFd::new(self.bell.as_fd(), PollFlags::POLLIN)];
-        let mut rings = poll(&mut bell, timeout);
-        while rings == Err(Errno::EINTR) {
-            rings = poll(&mut bell, timeout);
+        let mut bell = libc::pollfd {
+            fd: self.bell.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // The kernel's `timespec`: seconds and nanoseconds, each a `long`.
+        let mut rest = [
+            patience.as_secs() as libc::c_long,
+            libc::c_long::from(patience.subsec_nanos() as i32),
+        ];
+        let no_mask = ptr::null::<libc::sigset_t>();
+        let mut ready = Err(Errno::EINTR);
+        while ready == Err(Errno::EINTR) {
+            let (bell, rest) = (&raw mut bell, &raw mut rest);
+            // SAFETY: the kernel writes only to `bell` and to the two words of `rest`, and the mask is
+            // null.
+            let result = unsafe { libc::syscall(libc::SYS_ppoll, bell, 1, rest, no_mask, 0) };
+            ready = Errno::result(result);
         }
-        if rings != Ok(1) {
+        if ready != Ok(1) {
             return None;
         }
         (&self.bell).read_exact(&mut [0]).ok()?;
         self.answers.try_recv().ok()
     }
 
-    /// Ends the thread. It has answered every order, so it ends immediately.
+    /// Ends the thread. It has answered every order, so it ends as soon as it has a CPU.
     fn end(self) {
         drop(self.orders);
         let _ = self.handle.join();

@@ -35,7 +35,7 @@
 //! installs a seccomp filter for itself, blocks signals, and is moved to each CPU in turn. No other
 //! thread of the process is changed.
 //!
-//! A sandbox that kills a process for `prctl`, `pipe2`, `poll`, `sched_setaffinity` or a clock call
+//! A sandbox that kills a process for `prctl`, `pipe2`, `ppoll`, `sched_setaffinity` or a clock call
 //! kills the caller.
 
 #[cfg(doctest)]
@@ -78,6 +78,8 @@ pub use process::{ProcessError, ProcessSymbol, ProcessVdso};
 pub use process_report::ProcessDiagnosis;
 use proof::{Check, worst_location};
 pub use proof::{Evidence, Location, Measurement};
+#[doc(hidden)]
+pub use report::wrapped;
 pub use vdso_time::Cause;
 
 /// The result of [`diagnose`].

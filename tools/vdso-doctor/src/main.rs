@@ -78,12 +78,17 @@ fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
 /// Returns why there is no report about a process. If the doctor has no vDSO either, its own check
 /// tells the reason.
 fn failure(pid: u32, error: ProcessError) -> String {
-    match check(&Call::USUAL) {
-        Err(finding) if error == ProcessError::NoVdso && finding.cause == Cause::NoVdso => {
-            format!("cannot read process {pid}: it has no vDSO, and the doctor has none: {finding}")
+    // The doctor checks itself only in this case, because that can take seconds.
+    if error == ProcessError::NoVdso {
+        if let Err(finding) = check(&Call::USUAL) {
+            if finding.cause == Cause::NoVdso {
+                return format!(
+                    "cannot read process {pid}: it has no vDSO, and the doctor has none: {finding}"
+                );
+            }
         }
-        _ => format!("cannot read process {pid}: {error}"),
     }
+    format!("cannot read process {pid}: {error}")
 }
 
 /// Returns the calls that must stay in user space.

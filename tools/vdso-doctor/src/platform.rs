@@ -266,7 +266,7 @@ pub(crate) fn may_be_new() -> bool {
 
 /// Reads a file of the kernel. In a container, something else can be mounted at its path, such as a
 /// pipe without a writer or a file without an end. So the function does not wait for a writer, and
-/// reads at most 16 MiB.
+/// reads at most 16 MiB. The names of processes and of mapped files need not be UTF-8.
 pub(crate) fn read(path: &str) -> Option<String> {
     const MOST_BYTES: u64 = 1 << 24;
     let file = File::options()
@@ -274,9 +274,9 @@ pub(crate) fn read(path: &str) -> Option<String> {
         .custom_flags(libc::O_NONBLOCK)
         .open(path)
         .ok()?;
-    let mut text = String::new();
-    file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
-    Some(text.trim().to_owned())
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
 
 /// Returns whether a text can be the name of a clock source: it is not empty, and has no control

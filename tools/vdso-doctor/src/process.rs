@@ -100,7 +100,7 @@ impl fmt::Display for ProcessError {
                  SYS_PTRACE`, or on the host)"
             }
             Self::NoVdso => "it has no vDSO, so each of its clock reads is a system call",
-            Self::Unmapped => "it has removed or moved its vDSO",
+            Self::Unmapped => "it has removed or moved its vDSO, or removed the address of its vDSO",
             Self::Sandboxed => {
                 "it runs in gVisor, and its reads cannot be seen from outside: run vdso-doctor in the sandbox"
             }
@@ -155,10 +155,10 @@ impl ProcessVdso {
         }
         // If the vector was the same in all attempts, the process is not executing other programs.
         // The vector lacks `AT_PHENT` because the process has removed it (PR_SET_MM of prctl(2)).
-        if is_constant {
-            Self::parse(pid, copy?)
-        } else {
-            Err(ProcessError::Ended)
+        match copy {
+            Err(ProcessError::NoVdso) if is_constant => Err(ProcessError::Unmapped),
+            Err(error) if is_constant => Err(error),
+            _ => Err(ProcessError::Ended),
         }
     }
 

@@ -39,7 +39,10 @@ impl fmt::Display for Diagnosis {
             .iter()
             .all(|measurement| measurement.ns.is_none())
         {
-            writeln!(f, "No clock here is precise enough to time the reads.")?;
+            writeln!(
+                f,
+                "The reads are not timed, because no precise clock can be read here."
+            )?;
         }
         let mut shown = Vec::new();
         for measurement in &self.measurements {
@@ -107,6 +110,10 @@ impl Diagnosis {
             return "without a vDSO each call is a system call".into();
         }
         if let Some(why) = &self.unproved {
+            let is_proved = |known: &Measurement| known.evidence == Evidence::Proved;
+            if self.measurements.iter().any(is_proved) {
+                return format!("proof for the calls that entered the kernel, although {why}");
+            }
             return format!(
                 "no proof, because {why}. A read in user space costs a small fraction of the system call"
             );
@@ -223,7 +230,8 @@ fn about(nanos: Option<i64>) -> String {
 }
 
 /// Returns a paragraph with a title on its left. A command, in backticks, stays in one line.
-pub(crate) fn wrapped(title: &str, text: &str) -> String {
+#[must_use]
+pub fn wrapped(title: &str, text: &str) -> String {
     let width = if title.is_empty() { 0 } else { TITLE };
     let first = format!("{title:width$}");
     let spaces = " ".repeat(width);

@@ -216,8 +216,8 @@ fn a_process_without_a_vdso_is_an_error() {
         // calls there.
         (libc::AT_SYSINFO_EHDR, Some(4096), ProcessError::Unmapped),
         (libc::AT_SYSINFO_EHDR, None, ProcessError::NoVdso),
-        // Without this entry the width of the vector's words is unknown.
-        (libc::AT_PHENT, None, ProcessError::NoVdso),
+        // Without this entry the width of the vector's words is unknown, and so is the address.
+        (libc::AT_PHENT, None, ProcessError::Unmapped),
     ] {
         let Some(child) = Sleeper::after(|| vector::change(tag as usize, value)) else {
             return;
