@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::env::consts::ARCH;
 use std::ffi::OsStr;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::LazyLock;
@@ -389,6 +390,24 @@ fn cmake_finds_both_libraries() {
         return;
     }
     built_with_cmake(&installed(""), &installed("cmake-build"));
+}
+
+/// Looks for the libraries through a symbolic link to their directory: today's distributions have
+/// the link `/lib` to `usr/lib`, and CMake searches `/lib` as well as `/usr/lib`.
+#[test]
+fn cmake_finds_the_headers_from_a_link_to_the_libraries() {
+    if !can_build() || !is_native() || !has_tool("cmake", &["--version"]) {
+        return;
+    }
+    let root = target_tmpdir().join("c-root");
+    _ = fs::remove_dir_all(&root);
+    fs::create_dir_all(root.join("usr")).unwrap();
+    for directory in ["include", "lib"] {
+        let to = root.join("usr").display().to_string();
+        run(&["cp", "--archive", &installed(directory), &to]);
+    }
+    symlink("usr/lib", root.join("lib")).unwrap();
+    built_with_cmake(&root.display().to_string(), &installed("cmake-link"));
 }
 
 /// Builds and runs a program with CMake, which looks for the libraries in `prefix`. Returns what
