@@ -2,12 +2,17 @@
  * A library for LD_PRELOAD, which reads CLOCK_MONOTONIC and CLOCK_REALTIME from the CPU's counter.
  *
  *   cc -O2 -shared -fPIC -o preload.so preload.c -Wl,--exclude-libs,ALL \
- *       $(pkg-config --cflags vdso_time) -l:libvdso_time.a
+ *       $(pkg-config --cflags --libs-only-L vdso_time) -l:libvdso_time.a
  *   LD_PRELOAD=./preload.so program
  *
  * It is for programs that call libc's clock_gettime() or gettimeofday(). It has no effect on a
- * program with a static libc, or on one that calls the vDSO itself, as Go programs do. The other
- * clocks are read from the vDSO, as before.
+ * program with a static libc, or on one that calls the vDSO itself, as Go programs do. In a 32-bit
+ * program it replaces only the functions with 32-bit times: programs that were compiled with
+ * _TIME_BITS=64 call others. The other clocks are read from the vDSO, as before.
+ *
+ * Do not preload it into a program that enters a sandbox. Every 10 s, a read calls prctl(2),
+ * openat(2), read(2), close(2) and clock_gettime(2), and a sandbox that kills the process for one
+ * of them ends the program.
  *
  * As libc's function does, this one waits for all earlier instructions before it reads the counter,
  * which is most of what a read costs. With -DUNORDERED it does not wait. Then the times of one
@@ -29,6 +34,10 @@
 #include <vdso_time_counter.h>
 
 #define NANOS 1000000000
+
+/* On 32 bits, 64-bit times have functions of other names, which this file does not replace. */
+_Static_assert(sizeof(time_t) == sizeof(long),
+               "compile without _TIME_BITS=64: gettimeofday() would overrun its buffer");
 
 static int failed(int64_t error) {
   errno = (int)-error;
