@@ -116,6 +116,14 @@ int main(void)
     printf("counter: status %u, error bound %llu ns\n", (unsigned)state.status,
            (unsigned long long)state.error_bound);
 
+    /* The status that the function returns is still the status, unless a segment has ended since. */
+    enum vdso_time_counter_status prepared = vdso_time_counter_forbid_system_calls();
+    vdso_time_counter_get_state(&state);
+    if (prepared > VDSO_TIME_COUNTER_STATUS_UPDATING)
+        check("  in a sandbox", prepared, state.status, prepared);
+    else
+        check("  in a sandbox", 0, state.status, VDSO_TIME_COUNTER_STATUS_UPDATING);
+
     const void *base;
     size_t size;
     int error = vdso_time_locate(&base, &size);
