@@ -184,3 +184,51 @@ impl fmt::Display for Routes {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::string::ToString as _;
+    use std::vec;
+
+    use super::*;
+    use crate::LocateError;
+    use crate::elf::ParseError;
+
+    /// The C interface says that a buffer of 1000 bytes is enough for `Display` and a NUL.
+    #[test]
+    fn all_routes_fit_in_the_buffer_of_a_c_program() {
+        let vdso = |symbol| Route::Vdso {
+            symbol,
+            version: Some("LINUX_2.6.39"),
+            address: usize::MAX,
+        };
+        let mut routes = vec![
+            vdso("__vdso_clock_gettime64"),
+            vdso("__kernel_clock_gettime"),
+        ];
+        for reason in [
+            FallbackReason::NoVdso(LocateError::Absent),
+            FallbackReason::NoVdso(LocateError::Unmapped),
+            FallbackReason::NoVdso(LocateError::Unchecked),
+            FallbackReason::NoVdso(LocateError::Malformed(ParseError::LoadSegment)),
+            FallbackReason::ForeignImage,
+            FallbackReason::NoSymbol,
+            FallbackReason::BlankedNames,
+            FallbackReason::NonzeroLoadAddress,
+        ] {
+            let number = u32::MAX;
+            routes.push(Route::Syscall { number, reason });
+        }
+        for route in routes {
+            let text = Routes {
+                time: route,
+                gettimeofday: route,
+                clock_gettime: route,
+                clock_getres: route,
+                getcpu: route,
+            }
+            .to_string();
+            assert!(text.len() < 1000, "{} bytes: {text}", text.len());
+        }
+    }
+}

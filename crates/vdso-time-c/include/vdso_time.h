@@ -8,11 +8,13 @@
  * number on failure. A function that fails stores nothing. No function changes errno.
  *
  *   -EINVAL     The kernel does not know the clock.
- *   -EPERM      A sandbox denies the system call, usually with this error.
+ *   -EPERM      A sandbox denies the system call. Some sandboxes return another error.
  *   -ENOSYS     The kernel does not have the system call.
  *   -EOVERFLOW  It is after January 2038, and only system calls with 32-bit times answer. This
  *               happens only to 32-bit programs: on kernels before Linux 5.1, on Android, and in a
  *               sandbox that denies the system calls with 64-bit times.
+ *
+ * Other errors are those of the system call, such as the errors of the driver of a PTP clock.
  *
  * Pointers: NULL discards a result. Any other pointer must be aligned for its type and valid for
  * the write: an invalid pointer crashes the program, and no function returns -EFAULT for it.
@@ -22,19 +24,29 @@
  * nothing before main(). No function is a cancellation point.
  *
  * A few calls need libc's thread-local storage, for getauxval(3) and errno: the first call of the
- * process, each call of vdso_time_locate() and vdso_time_symbol(), and on powerpc64le each call that
- * makes a system call. An IFUNC resolver of a static glibc program runs before that storage exists,
- * and clone(2) can make a thread without it. If such a caller makes one of these calls, the program
- * crashes. To prevent the crash, make vdso_time_set_address() the first call, or build the library
- * without the feature libc. If the caller is a thread that clone(2) made, a call of
- * vdso_time_warm_up() in main() is enough for the functions that read a clock, except on
- * powerpc64le.
+ * process, each call of vdso_time_locate() and vdso_time_symbol(), and on powerpc64le each call
+ * that makes a system call. An IFUNC resolver of a static glibc program runs before that storage
+ * exists, and clone(2) can make a thread without it. If such a caller makes one of these calls, the
+ * program crashes. To prevent the crash, make vdso_time_set_address() the first call, or build the
+ * library without the feature libc. If the caller is a thread that clone(2) made, a call of
+ * vdso_time_warm_up() in main() is enough for the functions of this header that read a clock,
+ * except on powerpc64le.
+ *
+ * On aarch64, the clock of vdso_time_counter.h also needs that storage: at its first read, at one
+ * read every 10 s, rarely at another read, and in vdso_time_counter_check(). To prevent the crash,
+ * call vdso_time_counter_forbid_system_calls() in main(), or build the library without the feature
+ * libc.
  *
  * The stack: a caller must align the stack as the ABI of its architecture requires. C compilers do
  * that. On i386 the ABI requires an alignment of 16 bytes at a call, and the functions use SSE. So
  * a program that aligns the stack only to 4 bytes (Free Pascal, Wine, objects of old compilers) is
  * killed by SIGSEGV. It must align the stack before the call, for example with GCC's attribute
  * force_align_arg_pointer.
+ *
+ * The size of a signal stack: on x86_64, the first call of a process was measured to need at most
+ * 2.5 KiB. A later call needs at most 1.7 KiB, and if it reads a clock with a function of this
+ * header that the vDSO answers, 256 bytes. Add the size of the kernel's frame, which is
+ * getauxval(AT_MINSIGSTKSZ), and the frame of the handler.
  *
  * Sandboxes: the first call makes the system call rt_sigprocmask(2). Without the feature libc it
  * also reads the auxiliary vector: with prctl(2), and if that fails, as before Linux 6.4, with
@@ -167,7 +179,9 @@ int64_t vdso_time_time(void);
 int vdso_time_gettimeofday(struct vdso_timeval *now);
 
 /**
- * Gets the time of a clock: clock_gettime(2). `clock` is a CLOCK_ constant of time.h.
+ * Gets the time of a clock: clock_gettime(2). `clock` is a CLOCK_ constant of time.h, or an id
+ * from clock_getcpuclockid(3), from pthread_getcpuclockid(3) or for an open file, such as
+ * /dev/ptp0 (clock_gettime(2), "Dynamic clocks").
  */
 int vdso_time_clock_gettime(int32_t clock, struct vdso_timespec *now);
 
@@ -235,8 +249,8 @@ void vdso_time_warm_up(void);
  * thread-local storage exists. The address is the value of AT_SYSINFO_EHDR in the auxiliary
  * vector, or NULL if the vector has no such entry.
  *
- * Returns -EBUSY and changes nothing if the address is already set, or if another function was
- * called before.
+ * Returns -EBUSY and changes nothing if the address is already set, or if an earlier call has
+ * already looked for the vDSO.
  */
 int vdso_time_set_address(const void *ehdr);
 
@@ -266,8 +280,8 @@ void *vdso_time_symbol(const char *name, const char *version);
 /**
  * Writes a text with one line for each function that can use the vDSO: time, gettimeofday,
  * clock_gettime, clock_getres and getcpu. The line says whether the vDSO or a system call answers.
- * Writes at most `size` bytes, including the final NUL. Returns the length of the whole text
- * without the NUL, as snprintf(3) does.
+ * Writes at most `size` bytes, including the final NUL; 1000 are enough. Returns the length of the
+ * whole text without the NUL, as snprintf(3) does.
  */
 size_t vdso_time_routes(char *text, size_t size);
 

@@ -88,7 +88,9 @@ pub unsafe extern "C" fn vdso_time_gettimeofday(now: *mut vdso_timeval) -> c_int
     unsafe { store_time(time, now.cast()) }
 }
 
-/// Gets the time of a clock: clock_gettime(2). `clock` is a CLOCK_ constant of time.h.
+/// Gets the time of a clock: clock_gettime(2). `clock` is a CLOCK_ constant of time.h, or an id
+/// from clock_getcpuclockid(3), from pthread_getcpuclockid(3) or for an open file, such as
+/// /dev/ptp0 (clock_gettime(2), "Dynamic clocks").
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_clock_gettime(clock: i32, now: *mut vdso_timespec) -> c_int {
     let time = vdso_time::clock_gettime(ClockId::from_raw(clock)).map(words);
@@ -197,8 +199,8 @@ pub extern "C" fn vdso_time_warm_up() {
 /// thread-local storage exists. The address is the value of AT_SYSINFO_EHDR in the auxiliary
 /// vector, or NULL if the vector has no such entry.
 ///
-/// Returns -EBUSY and changes nothing if the address is already set, or if another function was
-/// called before.
+/// Returns -EBUSY and changes nothing if the address is already set, or if an earlier call has
+/// already looked for the vDSO.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_set_address(ehdr: *const c_void) -> c_int {
     // SAFETY: the caller passes the value of AT_SYSINFO_EHDR, or null.
@@ -253,8 +255,8 @@ pub unsafe extern "C" fn vdso_time_symbol(
 
 /// Writes a text with one line for each function that can use the vDSO: time, gettimeofday,
 /// clock_gettime, clock_getres and getcpu. The line says whether the vDSO or a system call answers.
-/// Writes at most `size` bytes, including the final NUL. Returns the length of the whole text
-/// without the NUL, as snprintf(3) does.
+/// Writes at most `size` bytes, including the final NUL; 1000 are enough. Returns the length of the
+/// whole text without the NUL, as snprintf(3) does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_routes(text: *mut c_char, size: usize) -> usize {
     // SAFETY: the caller passes null or room for `size` bytes.
