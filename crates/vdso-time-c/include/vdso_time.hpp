@@ -43,12 +43,16 @@ template <class Epoch, bool IsSteady>
 constexpr bool basic_clock<Epoch, IsSteady>::is_steady;
 #endif
 
-/* CLOCK_MONOTONIC. Its time points are those of std::chrono::steady_clock, for wait_until(). */
+/* CLOCK_MONOTONIC. Its time points belong to std::chrono::steady_clock, for wait_until(). */
 struct steady_clock : basic_clock<std::chrono::steady_clock, true> {
     static time_point now() noexcept { return read(CLOCK_MONOTONIC); }
 };
 
-/* CLOCK_REALTIME. Its time points are those of std::chrono::system_clock, in nanoseconds. */
+/*
+ * CLOCK_REALTIME. Its time points belong to std::chrono::system_clock, and have nanoseconds.
+ * std::chrono::system_clock::time_point has microseconds in libc++, so convert to it with
+ * std::chrono::time_point_cast<std::chrono::system_clock::duration>.
+ */
 struct system_clock : basic_clock<std::chrono::system_clock, false> {
     static time_point now() noexcept { return read(CLOCK_REALTIME); }
 };
