@@ -235,8 +235,8 @@ impl Caller {
         let mut ready = Err(Errno::EINTR);
         while ready == Err(Errno::EINTR) {
             let (bell, rest) = (&raw mut bell, &raw mut rest);
-            // SAFETY: the kernel writes only to `bell` and to the two words of `rest`, and the mask is
-            // null.
+            // SAFETY: the kernel writes only to `bell` and to the two words of `rest`. The mask
+            // is null.
             let result = unsafe { libc::syscall(libc::SYS_ppoll, bell, 1, rest, no_mask, 0) };
             ready = Errno::result(result);
         }

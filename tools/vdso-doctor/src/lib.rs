@@ -35,8 +35,8 @@
 //! installs a seccomp filter for itself, blocks signals, and is moved to each CPU in turn. No other
 //! thread of the process is changed.
 //!
-//! A sandbox that kills a process for `prctl`, `pipe2`, `ppoll`, `sched_setaffinity` or a clock call
-//! kills the caller.
+//! A sandbox that kills a process for `prctl`, `pipe2`, `ppoll`, `sched_setaffinity` or a clock
+//! call kills the caller.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

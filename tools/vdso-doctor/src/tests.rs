@@ -94,8 +94,7 @@ extern "C" fn waits_on_the_last_cpu(_: *mut i64) -> i64 {
     0
 }
 
-/// Halves the time for a CPU twenty times, as after twenty occupied CPUs. ppoll(2) would not wait at
-/// all for less than a millisecond.
+/// Halves the time for a CPU twenty times, as after twenty occupied CPUs.
 #[test]
 fn the_time_for_a_cpu_has_a_minimum() {
     assert_eq!(less(PATIENCE), PATIENCE / 2);
