@@ -218,9 +218,10 @@ int vdso_time_is_fast(int32_t clock);
  * The result holds for the moment of the call. The function is a timing test, which an interrupt
  * can mislead. For a proof of where the clock is read, run the program vdso-doctor.
  *
- * This function makes at most 20 clock_gettime(2) system calls. Call it before the program enters
- * a sandbox that kills the process for such a call. In a sandbox that denies the calls with an
- * error, the cost is unknown.
+ * This function makes at most 20 clock_gettime(2) system calls, or 44 in a 32-bit program whose
+ * sandbox denies clock_gettime64(2). Call it before the program enters a sandbox that kills the
+ * process for such a call. In a sandbox that denies the calls with an error, the cost is
+ * unknown.
  */
 enum vdso_time_cost vdso_time_read_cost(int32_t clock);
 
@@ -232,8 +233,9 @@ enum vdso_time_cost vdso_time_read_cost(int32_t clock);
  * A program that calls this function needs no list of slow clock sources: the function measures
  * the cost, and uses the name of the clock source only to explain that cost.
  *
- * This function makes at most 40 clock_gettime(2) system calls, and opens two files of /sys if
- * reads enter the kernel. Call it before the program enters a sandbox.
+ * This function makes at most 40 clock_gettime(2) system calls, or 91 in a 32-bit program whose
+ * sandbox denies clock_gettime64(2). It opens two files of /sys if the vDSO's reads enter the
+ * kernel. Call it before the program enters a sandbox.
  */
 enum vdso_time_cause vdso_time_explain(int32_t clock, char *text, size_t size);
 

@@ -143,9 +143,10 @@ pub extern "C" fn vdso_time_is_fast(clock: i32) -> c_int {
 /// The result holds for the moment of the call. The function is a timing test, which an interrupt
 /// can mislead. For a proof of where the clock is read, run the program vdso-doctor.
 ///
-/// This function makes at most 20 clock_gettime(2) system calls. Call it before the program enters
-/// a sandbox that kills the process for such a call. In a sandbox that denies the calls with an
-/// error, the cost is unknown.
+/// This function makes at most 20 clock_gettime(2) system calls, or 44 in a 32-bit program whose
+/// sandbox denies clock_gettime64(2). Call it before the program enters a sandbox that kills the
+/// process for such a call. In a sandbox that denies the calls with an error, the cost is
+/// unknown.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_read_cost(clock: i32) -> vdso_time_cost {
     match vdso_time::read_cost(ClockId::from_raw(clock)) {
@@ -162,8 +163,9 @@ pub extern "C" fn vdso_time_read_cost(clock: i32) -> vdso_time_cost {
 /// A program that calls this function needs no list of slow clock sources: the function measures
 /// the cost, and uses the name of the clock source only to explain that cost.
 ///
-/// This function makes at most 40 clock_gettime(2) system calls, and opens two files of /sys if
-/// reads enter the kernel. Call it before the program enters a sandbox.
+/// This function makes at most 40 clock_gettime(2) system calls, or 91 in a 32-bit program whose
+/// sandbox denies clock_gettime64(2). It opens two files of /sys if the vDSO's reads enter the
+/// kernel. Call it before the program enters a sandbox.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_explain(
     clock: i32,
