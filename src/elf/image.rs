@@ -312,7 +312,10 @@ impl<'a> Image<'a> {
 
     /// Returns the value that a symbol at the image's first byte would have. The subtraction that
     /// computes the value can wrap (see `Load::origin`).
-    pub(crate) fn origin(&self) -> u64 {
+    // For vdso-doctor, which reads the images of other processes.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn origin(&self) -> u64 {
         self.load.origin()
     }
 

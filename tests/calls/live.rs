@@ -112,13 +112,42 @@ fn a_clock_that_only_the_kernel_answers_costs_a_system_call() {
     );
 }
 
+/// Returns the causes that a coarse clock can have. `counter` says whether the counter is read in
+/// user space.
+fn coarse_causes(counter: bool) -> &'static [Cause] {
+    if counter {
+        return &[
+            Cause::Fine,
+            Cause::CannotTell,
+            Cause::ClockNotServed,
+            Cause::Unexplained,
+        ];
+    }
+    // The kernel's vDSO reads it with every clock source. QEMU's, in user mode, makes the system
+    // call.
+    if env::var_os("VDSO_TIME_EMULATED").is_some_and(|kind| kind == "user") {
+        return &[
+            Cause::Fine,
+            Cause::CannotTell,
+            Cause::ClockSource,
+            Cause::CounterDistrusted,
+        ];
+    }
+    &[
+        Cause::Fine,
+        Cause::CannotTell,
+        Cause::NoVdso,
+        Cause::NoFunction,
+        Cause::BlankedNames,
+    ]
+}
+
 #[test]
 fn a_cause_is_the_one_of_the_clock_and_of_the_clock_source() {
     let has_table = NATIVE.is_some();
     let Some(counter) = oracle::counter_is_in_user_space() else {
         return;
     };
-    let is_in_user_mode = env::var_os("VDSO_TIME_EMULATED").is_some_and(|kind| kind == "user");
     for (clock, causes) in [
         (ClockId::from_raw(99), &[Cause::Refused][..]),
         (
@@ -146,34 +175,7 @@ fn a_cause_is_the_one_of_the_clock_and_of_the_clock_source() {
                 ]
             },
         ),
-        (
-            // The kernel's vDSO reads it with every clock source. QEMU's, in user mode, makes the
-            // system call.
-            ClockId::MONOTONIC_COARSE,
-            if counter {
-                &[
-                    Cause::Fine,
-                    Cause::CannotTell,
-                    Cause::ClockNotServed,
-                    Cause::Unexplained,
-                ]
-            } else if is_in_user_mode {
-                &[
-                    Cause::Fine,
-                    Cause::CannotTell,
-                    Cause::ClockSource,
-                    Cause::CounterDistrusted,
-                ]
-            } else {
-                &[
-                    Cause::Fine,
-                    Cause::CannotTell,
-                    Cause::NoVdso,
-                    Cause::NoFunction,
-                    Cause::BlankedNames,
-                ]
-            },
-        ),
+        (ClockId::MONOTONIC_COARSE, coarse_causes(counter)),
     ] {
         // A busy machine can disturb a measurement.
         let found = [(); 3].map(|()| vdso_time::explain(clock));

@@ -168,9 +168,7 @@ impl ProcessVdso {
         // The process can write any size into the image. So each range is cut at the end of the
         // image.
         let part = |value: u64, size: u64| {
-            let start = value
-                .wrapping_sub(image.load_address())
-                .wrapping_add(copy.base);
+            let start = value.wrapping_sub(image.origin()).wrapping_add(copy.base);
             start..start.saturating_add(size).min(range.end)
         };
         let mut symbols = Vec::new();

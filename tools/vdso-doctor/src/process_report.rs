@@ -117,15 +117,59 @@ fn conclude(
     (Location::Unknown, text)
 }
 
+/// The architectures that QEMU's user mode emulates, as its programs are called.
+const QEMU_TARGETS: &[&str] = &[
+    "aarch64",
+    "aarch64_be",
+    "alpha",
+    "arm",
+    "armeb",
+    "cris",
+    "hexagon",
+    "hppa",
+    "i386",
+    "loongarch64",
+    "m68k",
+    "microblaze",
+    "microblazeel",
+    "mips",
+    "mips64",
+    "mips64el",
+    "mipsel",
+    "mipsn32",
+    "mipsn32el",
+    "nios2",
+    "or1k",
+    "ppc",
+    "ppc64",
+    "ppc64le",
+    "riscv32",
+    "riscv64",
+    "s390x",
+    "sh4",
+    "sh4eb",
+    "sparc",
+    "sparc32plus",
+    "sparc64",
+    "x86_64",
+    "xtensa",
+    "xtensaeb",
+];
+
 /// Returns whether `program` emulates the CPU for another program. If so, the vDSO of the process
 /// is the emulator's own, and does not tell what the emulated program calls.
+///
+/// QEMU's other programs, such as `qemu-system-x86_64` and `qemu-ga`, run no other program.
 pub(crate) fn is_emulator(program: &Path) -> bool {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
-    if name.starts_with("qemu-") && !name.starts_with("qemu-system") {
-        return true;
+    if let Some(target) = name.strip_prefix("qemu-") {
+        let target = target.strip_suffix("-static").unwrap_or(target);
+        return QEMU_TARGETS.contains(&target);
     }
+    // Such as `memcheck-amd64-linux`.
+    let is_tool = name.ends_with("-linux");
     match program.parent() {
-        Some(directory) => directory.ends_with("valgrind"),
+        Some(directory) => directory.ends_with("valgrind") && is_tool,
         None => false,
     }
 }

@@ -160,8 +160,9 @@ pub struct Statistics {
     /// 16 us, is a jump as well. So if nothing reads the clock for that long, and a slew by
     /// adjtimex(2) begins or ends meanwhile, the slew can count as a jump.
     pub steps: u64,
-    /// How often a read of the clock found that `CLOCK_REALTIME` was set, or that a leap second set
-    /// it back.
+    /// How often a read of the clock found that the offset between `CLOCK_REALTIME` and
+    /// `CLOCK_MONOTONIC` changed: the wall clock was set, a leap second set it back, the machine
+    /// was suspended, or the process entered a time namespace.
     pub wall_steps: u64,
     /// The approximate number of reads that the vDSO answered while the counter was available.
     pub vdso_reads: u64,
