@@ -226,6 +226,27 @@ impl AddressSpace {
         Some(frame.function.clone())
     }
 
+    /// Returns the name of the vDSO function in which the thread of a sample was. If the code there
+    /// has no symbol, this is the innermost caller with a symbol that is still in the vDSO.
+    pub(crate) fn vdso_function(&mut self, sample: &Sample) -> Option<String> {
+        let name = self.symbol(sample.registers.pc);
+        if name.is_some() {
+            return name;
+        }
+        let chain = self.unwinder.chain(&self.mapped, sample);
+        for return_address in chain.into_iter().skip(1) {
+            let call = return_address.wrapping_sub(1);
+            if !self.is_vdso(call) {
+                break;
+            }
+            let name = self.symbol(call);
+            if name.is_some() {
+                return name;
+            }
+        }
+        None
+    }
+
     /// Returns the functions of the vDSO and their addresses.
     pub(crate) fn vdso_symbols(&self) -> Option<Vec<(String, u64)>> {
         self.mapped.vdso_symbols()

@@ -1,9 +1,10 @@
 //! Decides whether a thread was in a clock read.
 //!
 //! A thread is in a clock read if its program counter is in the vDSO, but not in a function that
-//! reads no clock, such as `getcpu`. A thread in the kernel is also in a clock read if it entered
-//! the kernel through a system call that reads a clock. The system call is identified from these
-//! sources, in this order:
+//! reads no clock, such as `getcpu`. Code of the vDSO without a symbol belongs to the function that
+//! called it: since Linux 6.11, `getrandom` calls `__arch_chacha20_blocks_nostack`, which has no
+//! symbol. A thread in the kernel is also in a clock read if it entered the kernel through a system
+//! call that reads a clock. The system call is identified from these sources, in this order:
 //!
 //! 1. The kernel's half of the call chain: [`kernel`].
 //! 2. The number of the system call. On aarch64, the sample contains the register of the number. On
@@ -125,7 +126,10 @@ impl ClockReads {
     }
 
     fn activity_in_vdso(&self, space: &mut AddressSpace, sample: &Sample) -> Activity {
-        let name = space.symbol(sample.registers.pc).unwrap_or_default();
+        // Code without a symbol, whose callers in the vDSO are not known, counts as a clock read.
+        // Most such code is a helper of the clock functions that the compiler did not inline, and
+        // in most kernels the vDSO has no other code without a symbol.
+        let name = space.vdso_function(sample).unwrap_or_default();
         let call = self.kernel.call(&sample.kernel_chain);
         let is_clock = if name.contains("vsyscall") && sample.in_kernel {
             match call {

@@ -89,3 +89,45 @@ fn an_entry_is_that_of_the_calls_which_the_same_code_makes() {
         assert_eq!(activity(kernel, pc), expected, "{kernel:x} {pc:x}");
     }
 }
+
+/// The vDSO of Linux 6.11 and later contains code of getrandom() that has no symbol. The file
+/// header of the vDSO takes the place of that code here, because it has no symbol either.
+#[test]
+fn code_of_the_vdso_without_a_symbol_belongs_to_its_caller() {
+    let pid = std::process::id();
+    let mut space = AddressSpace::of(pid, crate::address_space::Files::default()).unwrap();
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let Some(vdso) = crate::mapping::vdso(&maps) else {
+        return crate::common::not_run_here("there is no vDSO");
+    };
+    let Some(symbols) = space.vdso_symbols() else {
+        return crate::common::not_run_here("the vDSO cannot be read");
+    };
+    let header = vdso.start;
+    assert_eq!(space.symbol(header), None);
+    let mut activity = |callers: &[u64]| {
+        let sample = Sample {
+            in_kernel: false,
+            callchain: [&[header], callers].concat(),
+            kernel_chain: vec![],
+            ..in_kernel(0, header)
+        };
+        match ClockReads::default().activity(&mut space, &sample) {
+            Activity::Reading(read) => Some(read.function),
+            _ => None,
+        }
+    };
+    for (name, address) in symbols {
+        let in_function = address + 1;
+        let expected = reads_clock(&name);
+        // Between the code and the function, there may be more code without a symbol.
+        for callers in [&[in_function][..], &[header + 1, in_function]] {
+            let function = activity(callers);
+            assert_eq!(function.is_some(), expected, "{name}: {function:?}");
+            assert_ne!(function, Some(String::new()), "{name}");
+        }
+    }
+    // If the caller is unknown, the code most likely belongs to a clock function.
+    let outside = reads_clock as *const () as u64;
+    assert_eq!(activity(&[outside]), Some(String::new()));
+}
