@@ -74,8 +74,15 @@ impl Version {
         } else {
             self.changed
         };
-        let since_1970 = Duration::new(seconds.unsigned_abs(), nanos as u32);
-        SystemTime::UNIX_EPOCH + since_1970 > time
+        let Ok(seconds) = u64::try_from(seconds) else {
+            // A process can give its file a time before 1970, which is before `time`.
+            return false;
+        };
+        let since_1970 = Duration::new(seconds, nanos as u32);
+        match SystemTime::UNIX_EPOCH.checked_add(since_1970) {
+            Some(changed) => changed > time,
+            None => true,
+        }
     }
 
     /// Returns whether the content of the file is the same in both versions.

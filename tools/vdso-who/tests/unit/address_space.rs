@@ -82,6 +82,33 @@ fn the_functions_of_a_process_that_ended_have_names_until_others_take_their_plac
     assert!(!space.functions(function + 1)[0].ends_with("getppid"));
 }
 
+/// A process can set the `mtime` of its file to any time, and then remove the file.
+#[test]
+fn a_removed_file_can_have_any_time_of_modification() {
+    let now = SystemTime::now();
+    let path = format!("/dev/shm/vdso-who-{}", process::id());
+    let Ok(file) = fs::File::create(&path) else {
+        return not_run_here("/dev/shm is missing");
+    };
+    fs::remove_file(&path).unwrap();
+    let most = Duration::from_secs(i64::MAX as u64);
+    let second = Duration::from_secs(1);
+    let first_time = SystemTime::UNIX_EPOCH - most - second;
+    let last_time = SystemTime::UNIX_EPOCH + most;
+    for (time, expected) in [
+        (first_time, false),
+        (SystemTime::UNIX_EPOCH - second, false),
+        (now - second, false),
+        (now + second, true),
+        (last_time, true),
+    ] {
+        file.set_modified(time).unwrap();
+        let image = Image::of(file.try_clone().unwrap()).unwrap();
+        let version = image.version().unwrap();
+        assert_eq!(version.is_changed_after(now), expected, "{time:?}");
+    }
+}
+
 /// Fills the stack and the registers with random numbers. Most of them are addresses of code or of
 /// the stack.
 #[test]
