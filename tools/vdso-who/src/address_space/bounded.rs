@@ -122,9 +122,14 @@ impl Reader for Bounded {
     }
 
     fn find(&self, byte: u8) -> Result<usize> {
-        let found = self.bytes.find(byte)?;
-        self.count(found)?;
-        Ok(found)
+        let found = self.bytes.find(byte);
+        // If the byte is not found, all bytes were searched.
+        let searched = match found {
+            Ok(before) => before,
+            Err(_) => self.len(),
+        };
+        self.count(searched)?;
+        found
     }
 
     fn skip(&mut self, len: usize) -> Result<()> {

@@ -4,12 +4,13 @@ use std::fs;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, chown};
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use std::{process, thread};
 
 use addr2line::Context;
-use gimli::{EndianReader, NativeEndian, SectionId};
+use gimli::{EndianReader, NativeEndian, Reader as _, SectionId};
 use nix::sys::signal::{Signal, kill};
 use object::{Object as _, ObjectSection as _};
 
@@ -252,6 +253,19 @@ fn debug_information_that_takes_too_much_memory_or_time_is_ignored() {
         let frames = context.and_then(|context| debug_frames(&context, 0x1400, ""));
         assert_eq!(frames.as_ref().map(|frames| &*frames[0].function), expected);
     }
+}
+
+#[test]
+fn a_search_without_a_result_counts_as_reading() {
+    let limits = Rc::new(Limits {
+        left: 0.into(),
+        ..Limits::default()
+    });
+    let bytes = EndianReader::new([1; 100][..].into(), NativeEndian);
+    let reader = Bounded::new(bytes, limits.clone());
+    let before = limits.left.get();
+    assert!(reader.find(2).is_err());
+    assert_eq!(limits.left.get(), before - 101);
 }
 
 /// addr2line recurses into nested entries, so they must not be too deep. Also tries the short name
