@@ -12,8 +12,9 @@ use std::rc::Rc;
 use addr2line::Context;
 use flate2::read::ZlibDecoder;
 use gimli::{
-    BaseAddresses, CieOrFde, EhFrame, EhFrameOffset, EndianReader, NativeEndian, Reader as _,
-    SectionId, UnwindContext, UnwindSection as _, UnwindTableRow,
+    BaseAddresses, CieOrFde, CommonInformationEntry, EhFrame, EhFrameOffset, EndianReader,
+    NativeEndian, Reader as _, Section as _, SectionId, UnwindContext, UnwindSection as _,
+    UnwindTableRow,
 };
 use object::elf::{STT_FUNC, STT_GNU_IFUNC};
 use object::read::elf::{ElfFile, FileHeader, SectionHeader as _, Sym as _};
@@ -62,6 +63,12 @@ const MOST_SYMBOLS: usize = 1 << 22;
 /// of many functions share one CIE.
 const MOST_SHARED: usize = 1 << 16;
 
+/// The maximum sizes of an unwind entry (FDE) and of a common information entry (CIE), in bytes.
+/// Larger ones are ignored. An FDE is read for each new address in its function, and in a malformed
+/// file, each FDE can have a CIE of its own, which overlaps the others.
+const MOST_OF_FDE: usize = 1 << 16;
+const MOST_OF_CIE: u32 = 1 << 10;
+
 /// The maximum depth of debug information. If the debug information of a file is nested deeper, it
 /// is ignored, because addr2line is recursive and could overflow the stack.
 const MOST_NESTED: isize = 512;
@@ -107,7 +114,7 @@ impl Module {
             debug_image,
             segments,
             symbols,
-            tables: tables(&eh_frame),
+            tables: tables(&eh_frame, MOST_SYMBOLS),
             eh_frame,
             debug: OnceCell::new(),
         })
@@ -214,10 +221,14 @@ fn eh_frame(file: &Elf<'_>, image: &Image) -> (EhFrame<Bytes>, BaseAddresses) {
 }
 
 /// Returns the addresses of each function that has an unwind entry (FDE), and the offset of that
-/// entry in `.eh_frame`. The section `.eh_frame_hdr` lists the entries as well, but many static
-/// programs do not have that section.
-fn tables((frames, bases): &(EhFrame<Bytes>, BaseAddresses)) -> Vec<(Range<u64>, usize)> {
+/// entry in `.eh_frame`. Reads at most `most` of these entries. The section `.eh_frame_hdr` lists
+/// them as well, but many static programs do not have that section.
+pub(super) fn tables(
+    (frames, bases): &(EhFrame<Bytes>, BaseAddresses),
+    most: usize,
+) -> Vec<(Range<u64>, usize)> {
     let mut entries = frames.entries(bases);
+    let mut read = 0;
     let mut tables = Vec::new();
     // The entries of many functions share one common information entry (CIE). A CIE can be long, so
     // it is parsed only once and kept.
@@ -226,12 +237,19 @@ fn tables((frames, bases): &(EhFrame<Bytes>, BaseAddresses)) -> Vec<(Range<u64>,
         let CieOrFde::Fde(partial) = entry else {
             continue;
         };
+        if read == most {
+            break;
+        }
+        read += 1;
+        if partial.entry_len() > MOST_OF_FDE {
+            continue;
+        }
         if known.len() >= MOST_SHARED {
             known.clear();
         }
         let entry = partial.parse(|section, bases, offset| {
             let shared = known.entry(offset.0);
-            let shared = shared.or_insert_with(|| section.cie_from_offset(bases, offset));
+            let shared = shared.or_insert_with(|| short_cie(section, bases, offset));
             shared.clone()
         });
         if let Ok(entry) = entry {
@@ -241,6 +259,24 @@ fn tables((frames, bases): &(EhFrame<Bytes>, BaseAddresses)) -> Vec<(Range<u64>,
     }
     tables.sort_by_key(|(range, _)| range.start);
     tables
+}
+
+/// Parses the common information entry (CIE) at an offset. An entry begins with its length, without
+/// these four bytes.
+///
+/// # Errors
+/// If the entry has more than `MOST_OF_CIE` bytes, or is malformed.
+fn short_cie(
+    frames: &EhFrame<Bytes>,
+    bases: &BaseAddresses,
+    offset: EhFrameOffset,
+) -> gimli::Result<CommonInformationEntry<Bytes>> {
+    let mut entry = frames.reader().clone();
+    entry.skip(offset.0)?;
+    if entry.read_u32()? > MOST_OF_CIE {
+        return Err(gimli::Error::UnexpectedEof(entry.offset_id()));
+    }
+    frames.cie_from_offset(bases, offset)
 }
 
 /// Returns the functions in a file's symbol table or, if `is_dynamic`, in its dynamic symbol table.

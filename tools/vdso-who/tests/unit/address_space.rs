@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use std::{process, thread};
 
 use addr2line::Context;
-use gimli::{EndianReader, NativeEndian, Reader as _, SectionId};
+use gimli::{BaseAddresses, EhFrame, EndianReader, NativeEndian, Reader as _, SectionId};
 use nix::sys::signal::{Signal, kill};
 use object::{Object as _, ObjectSection as _};
 
@@ -21,7 +21,7 @@ use compiled::{address_of, compiled};
 
 use super::bounded::{Bounded, Limits, memory};
 use super::file::{Elf, Image};
-use super::module::{Module, context, debug_frames};
+use super::module::{Module, context, debug_frames, tables};
 use super::names::{self, demangled};
 use super::perf_map::Opened;
 use super::{AddressSpace, Files, debug_file, perf_map};
@@ -266,6 +266,52 @@ fn a_search_without_a_result_counts_as_reading() {
     let before = limits.left.get();
     assert!(reader.find(2).is_err());
     assert_eq!(limits.left.get(), before - 101);
+}
+
+/// Builds a section `.eh_frame`. An entry begins with its length. The next word is 0 in a CIE, and
+/// in an FDE it is the distance to the start of the function's CIE.
+#[test]
+fn unwind_entries_are_limited_in_number_and_size() {
+    fn cie(padding: usize) -> Vec<u8> {
+        // The version, no augmentation, the alignments of code and data, and the register of the
+        // return address.
+        let content = [
+            &[0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0, 0, 0][..],
+            &vec![0; padding],
+        ]
+        .concat();
+        [&(content.len() as u32).to_ne_bytes(), &content[..]].concat()
+    }
+    fn fde(to_cie: usize, function: u64, padding: usize) -> Vec<u8> {
+        let content = [
+            &(to_cie as u32 + 4).to_ne_bytes(),
+            &function.to_ne_bytes()[..],
+            &16_u64.to_ne_bytes(),
+            &vec![0; padding],
+        ]
+        .concat();
+        [&(content.len() as u32).to_ne_bytes(), &content[..]].concat()
+    }
+    let mut bytes = cie(0);
+    for (function, padding) in [(0x3000, 0), (0x1000, 1000), (0x2000, 1 << 16)] {
+        bytes.extend(fde(bytes.len(), function, padding));
+    }
+    let long_cie = cie(1 << 10);
+    bytes.extend(&long_cie);
+    bytes.extend(fde(long_cie.len(), 0x4000, 0));
+    bytes.extend(fde(bytes.len(), 0x5000, 0));
+    let mut frames = EhFrame::from(EndianReader::new(bytes.into(), NativeEndian));
+    frames.set_address_size(8);
+    let bases = BaseAddresses::default();
+    let section = (frames, bases);
+    let functions = |most| {
+        let tables = tables(&section, most);
+        let starts = tables.iter().map(|(range, _)| range.start);
+        starts.collect::<Vec<_>>()
+    };
+    assert_eq!(functions(5), [0x1000, 0x3000, 0x5000]);
+    assert_eq!(functions(2), [0x1000, 0x3000]);
+    assert_eq!(functions(1), [0x3000]);
 }
 
 /// addr2line recurses into nested entries, so they must not be too deep. Also tries the short name
