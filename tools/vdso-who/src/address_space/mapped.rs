@@ -334,18 +334,21 @@ impl Mapped {
         let thread = self.thread;
         let range = &mapping.range;
         let path = &*mapping.path;
-        let mapped = format!("/proc/{thread}/map_files/{:x}-{:x}", range.start, range.end);
-        if let Ok(file) = file::open(Path::new(&mapped), 0) {
-            return Ok(file);
-        }
+        let mut paths = vec![format!(
+            "/proc/{thread}/map_files/{:x}-{:x}",
+            range.start, range.end
+        )];
         let program = format!("/proc/{thread}/exe");
         if without_deleted(&proc::link(&program)) == without_deleted(path) {
-            if let Ok(file) = file::open(Path::new(&program), 0) {
-                return Ok(file);
-            }
+            paths.push(program);
         }
-        let inside = format!("/proc/{thread}/root{path}");
-        if let Ok(file) = file::open(Path::new(&inside), 0) {
+        paths.push(format!("/proc/{thread}/root{path}"));
+        for path in paths {
+            let Ok(file) = file::open(Path::new(&path), 0) else {
+                continue;
+            };
+            // Since the mapping was reported, the process may have mapped another file there,
+            // executed another program, or replaced the file at the path.
             if !is_another(&file.metadata()?, mapping.file) {
                 return Ok(file);
             }

@@ -110,6 +110,50 @@ fn a_removed_file_can_have_any_time_of_modification() {
     }
 }
 
+/// The process can map another file between the moment at which a mapping is reported and the
+/// moment at which its file is opened. Here the program of this process takes the place of a file
+/// with other content.
+#[test]
+fn a_file_that_is_not_the_mapped_one_is_not_opened() {
+    let path = target_tmpdir().join(format!("who-mapped-{}", process::id()));
+    fs::write(&path, "12345678").unwrap();
+    let metadata = fs::metadata(&path).unwrap();
+    let device = metadata.dev();
+    let file = FileId {
+        device: (libc::major(device), libc::minor(device)),
+        inode: metadata.ino(),
+    };
+    let program = fs::metadata("/proc/self/exe").unwrap();
+    let space = AddressSpace::of(process::id(), Files::default()).unwrap();
+    let function = mapping as *const () as u64;
+    let reported = space.mapped.mapping(function).cloned();
+    let Some(reported) = reported else {
+        return not_run_here("/proc shows the mappings of an emulator");
+    };
+    let start = reported.range.start;
+    let content = |path: &str| {
+        let mut space = AddressSpace::new(process::id(), Files::default());
+        space.map(Mapping {
+            path: path.into(),
+            offset: 0,
+            file,
+            ..reported.clone()
+        });
+        let mut code = [0; 8];
+        space.code_before(start + 8, &mut code)?;
+        Some(code)
+    };
+    // The path of the program makes `exe` a candidate, even without the capability for `map_files`.
+    let in_exe = content(&reported.path);
+    let in_file = content(path.to_str().unwrap());
+    fs::remove_file(&path).unwrap();
+    if program.dev() != device {
+        return not_run_here("the program is on another file system than its tmp directory");
+    }
+    assert_eq!(in_exe, None);
+    assert_eq!(in_file, Some(*b"12345678"));
+}
+
 /// Fills the stack and the registers with random numbers. Most of them are addresses of code or of
 /// the stack.
 #[test]
