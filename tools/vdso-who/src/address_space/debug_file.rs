@@ -114,9 +114,9 @@ impl BuildId {
 
     fn is_of(&self, image: &Image) -> bool {
         let ranges = image.ranges();
-        match Elf::parse(&ranges) {
-            Ok(file) => build_id(&file) == Some(&self.0),
-            Err(_) => false,
+        match file::elf(&ranges) {
+            Some(file) => build_id(&file) == Some(&self.0),
+            None => false,
         }
     }
 }

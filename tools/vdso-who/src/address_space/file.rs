@@ -11,7 +11,9 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 use elsa::FrozenMap;
-use object::ReadRef;
+use object::elf::{FileHeader32, FileHeader64};
+use object::read::elf::FileHeader;
+use object::{Endianness, FileKind, ReadRef};
 
 use super::bounded::has_room;
 use super::names::MOST_OF_NAME;
@@ -190,6 +192,32 @@ pub(super) struct Ranges<'a> {
 
 /// An ELF file that `object` parses from these ranges.
 pub(super) type Elf<'a> = object::File<'a, &'a Ranges<'a>>;
+
+/// The maximum number of sections, and of segments, of a file. A file with more is not parsed. The
+/// linker merges sections, so programs and libraries usually have fewer than a hundred. A malformed
+/// file can have any number of them, and each lookup of a section looks at all of them.
+const MOST_HEADERS: u32 = 1 << 10;
+
+/// Parses an ELF file. Returns `None` if it is malformed, or has too many sections or segments.
+pub(super) fn elf<'a>(ranges: &'a Ranges<'a>) -> Option<Elf<'a>> {
+    let has_few_headers = match FileKind::parse(ranges).ok()? {
+        FileKind::Elf32 => has_few_headers::<FileHeader32<Endianness>>(ranges)?,
+        FileKind::Elf64 => has_few_headers::<FileHeader64<Endianness>>(ranges)?,
+        _ => false,
+    };
+    if !has_few_headers {
+        return None;
+    }
+    Elf::parse(ranges).ok()
+}
+
+fn has_few_headers<Header: FileHeader>(ranges: &Ranges<'_>) -> Option<bool> {
+    let header = Header::parse(ranges).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.shnum(endian, ranges).ok()?;
+    let segments = header.phnum(endian, ranges).ok()?;
+    Some(sections <= MOST_HEADERS && segments <= MOST_HEADERS)
+}
 
 /// The size of the blocks in which names are read. A read of a name reads two whole blocks: the
 /// block in which the name begins, and the next one. So names that begin in the same block come

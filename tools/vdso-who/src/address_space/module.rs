@@ -24,7 +24,7 @@ use object::{
 use ruzstd::StreamingDecoder;
 
 use super::bounded::{Bounded, Bytes, Limits, has_room};
-use super::file::{Elf, Image, Ranges};
+use super::file::{self, Elf, Image, Ranges};
 use super::{Frame, debug_file, go, names};
 use crate::progress::Progress;
 
@@ -86,7 +86,7 @@ impl Module {
     ) -> Option<Self> {
         let source = image.clone();
         let ranges = source.ranges();
-        let file = Elf::parse(&ranges).ok()?;
+        let file = file::elf(&ranges)?;
         let mut segments = Vec::new();
         for segment in file.segments() {
             let (offset, size) = segment.file_range();
@@ -96,7 +96,7 @@ impl Module {
         let debug_image = debug_image.unwrap_or_else(|| image.clone());
         let mut symbols = {
             let ranges = debug_image.ranges();
-            symbols_of(&Elf::parse(&ranges).ok()?, false)
+            symbols_of(&file::elf(&ranges)?, false)
         };
         let is_stripped = symbols.is_empty();
         symbols.extend(symbols_of(&file, true));
@@ -179,7 +179,7 @@ impl Module {
 
     fn context(&self) -> Option<Context<Bounded>> {
         let ranges = self.debug_image.ranges();
-        let file = Elf::parse(&ranges).ok()?;
+        let file = file::elf(&ranges)?;
         file.section_by_name(".debug_info")
             .or_else(|| file.section_by_name(".zdebug_info"))?;
         let section = |id| section(&file, id, &self.debug_image);
