@@ -1,5 +1,7 @@
 //! The names of addresses, and which frames of a call chain are shown.
 
+use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -41,6 +43,54 @@ impl Frame {
             has_name: false,
             ..Self::named(function, module)
         }
+    }
+
+    /// Returns the size of the frame's names in bytes.
+    fn size(&self) -> usize {
+        let file = self.file.as_deref().unwrap_or_default();
+        self.function.len() + file.len() + self.module.len()
+    }
+}
+
+/// The functions at an address. There is more than one if functions are inlined.
+pub(super) type Functions = Rc<[(Role, Arc<Frame>)]>;
+
+/// The maximum number of addresses whose functions are kept for one process, and the maximum size
+/// of their names in bytes. A malformed file can give 64 inlined functions, each with a name of 16
+/// KiB, to each address.
+const MOST_FRAMES: usize = 1 << 14;
+pub(super) const MOST_NAMES: usize = 16 << 20;
+
+/// The known functions of a process, by return address.
+#[derive(Default)]
+pub(super) struct KnownFunctions {
+    by_address: HashMap<u64, Functions>,
+    /// The size of all names in bytes.
+    pub(super) size: usize,
+}
+
+impl KnownFunctions {
+    pub(super) fn get(&self, address: u64) -> Option<Functions> {
+        self.by_address.get(&address).cloned()
+    }
+
+    /// Keeps the functions of an address that has none yet. If that exceeds a limit, first forgets
+    /// all others.
+    pub(super) fn insert(&mut self, address: u64, functions: Functions) {
+        let mut size = 0;
+        for (_, frame) in functions.iter() {
+            size += frame.size();
+        }
+        if self.by_address.len() >= MOST_FRAMES || self.size + size > MOST_NAMES {
+            self.clear();
+        }
+        self.size += size;
+        self.by_address.insert(address, functions);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.by_address.clear();
+        self.size = 0;
     }
 }
 

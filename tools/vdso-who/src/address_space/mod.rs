@@ -17,8 +17,6 @@ mod perf_map;
 #[path = "../../tests/unit/address_space.rs"]
 mod tests;
 
-use std::collections::HashMap;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,19 +28,17 @@ pub(crate) use bounded::{has_room, resident_memory, return_memory};
 use clock_function::{Role, role};
 pub(crate) use debug_file::check_debuginfod;
 pub(crate) use frame::{Caller, Frame};
+use frame::{Functions, KnownFunctions};
 pub(crate) use mapped::Files;
 use mapped::Mapped;
 use perf_map::PerfMap;
-
-/// The functions at an address. There is more than one if functions are inlined.
-type Functions = Rc<[(Role, Arc<Frame>)]>;
 
 /// The code of a process.
 pub(crate) struct AddressSpace {
     mapped: Mapped,
     unwinder: Unwinder,
     /// The functions at each return address.
-    frames: HashMap<u64, Functions>,
+    frames: KnownFunctions,
     /// The names of code without a file.
     jit: PerfMap,
     read: Instant,
@@ -53,9 +49,6 @@ pub(crate) struct AddressSpace {
     pub(crate) is_hidden: bool,
 }
 
-/// The maximum number of addresses whose names are kept for one process.
-const MOST_FRAMES: usize = 1 << 14;
-
 /// If an address is in no known mapping, the mappings are read again, but not more often than this.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -65,7 +58,7 @@ impl AddressSpace {
         Self {
             mapped: Mapped::new(pid, files),
             unwinder: Unwinder::default(),
-            frames: HashMap::new(),
+            frames: KnownFunctions::default(),
             jit: PerfMap::default(),
             read: Instant::now(),
             is_sandboxed: None,
@@ -86,7 +79,7 @@ impl AddressSpace {
         Self {
             mapped: self.mapped.forked(pid),
             unwinder: Unwinder::default(),
-            frames: HashMap::new(),
+            frames: KnownFunctions::default(),
             jit: PerfMap::default(),
             read: Instant::now(),
             is_sandboxed: None,
@@ -149,8 +142,8 @@ impl AddressSpace {
     /// Returns the functions at a return address: at least one, and the innermost inlined function
     /// first.
     fn frames(&mut self, address: u64) -> Functions {
-        if let Some(frames) = self.frames.get(&address) {
-            return frames.clone();
+        if let Some(functions) = self.frames.get(address) {
+            return functions;
         }
         let mut functions = Vec::new();
         let mut is_volatile = false;
@@ -159,9 +152,6 @@ impl AddressSpace {
             functions.push((role(&frame), Arc::new(frame)));
         }
         let functions: Functions = functions.into();
-        if self.frames.len() >= MOST_FRAMES {
-            self.frames.clear();
-        }
         // The functions at an address without a file are not kept, because other code can appear
         // there.
         if !is_volatile {

@@ -20,7 +20,9 @@ mod compiled;
 use compiled::{address_of, compiled};
 
 use super::bounded::{Bounded, Limits, memory};
+use super::clock_function::role;
 use super::file::{self, Image};
+use super::frame::{Frame, KnownFunctions, MOST_NAMES};
 use super::module::{Module, context, debug_frames, tables};
 use super::names::{self, demangled};
 use super::perf_map::Opened;
@@ -538,6 +540,22 @@ fn a_file_with_very_many_headers_is_not_parsed() {
         let module = Module::parse(Image::Bytes(bytes.into()), "", |_| None, None);
         assert_eq!(module.is_some(), expected, "{sections} {segments}");
     }
+}
+
+/// Keeps the functions of 2000 addresses, each with a name of 16 KiB.
+#[test]
+fn the_names_of_a_process_are_limited_in_size() {
+    let mut known = KnownFunctions::default();
+    let mut largest = 0;
+    for address in 0..2000 {
+        let frame = Frame::named("f".repeat(1 << 14), "");
+        known.insert(address, [(role(&frame), Arc::new(frame))].into());
+        assert!(known.get(address).is_some());
+        largest = largest.max(known.size);
+    }
+    assert!(largest > MOST_NAMES / 2, "{largest}");
+    assert!(largest <= MOST_NAMES, "{largest}");
+    assert!(known.get(0).is_none());
 }
 
 /// Tries 15 KB of xz data that decompress to 100 MB, and compressed sections whose header claims a

@@ -168,13 +168,14 @@ fn caller(chain: &str, depth: usize) -> Caller {
             ..Frame::unknown(name.into(), module)
         }
     };
+    let mut addresses = Vec::new();
     for (address, functions) in (0..).zip(chain.split_whitespace()) {
         let frames = split(functions).into_iter().map(frame);
         let functions = frames
             .map(|frame| (role(&frame), Arc::new(frame)))
             .collect();
         space.frames.insert(address, functions);
+        addresses.push(address);
     }
-    let addresses: Vec<_> = (0..space.frames.len() as u64).collect();
     space.caller(&addresses, depth)
 }
