@@ -8,17 +8,14 @@ pub(crate) const COLUMNS: usize = 80;
 pub(crate) fn wrapped(text: &str, columns: usize) -> String {
     let mut kept = String::new();
     let mut is_command = false;
-    for part in text.split('`') {
-        if is_command {
+    for (index, part) in text.split('`').enumerate() {
+        if index > 0 {
             kept.push('`');
         }
         if is_command && part.len() < columns / 2 {
             kept += &part.replace(' ', "\u{a0}");
         } else {
             kept += part;
-        }
-        if is_command {
-            kept.push('`');
         }
         is_command = !is_command;
     }
@@ -110,4 +107,28 @@ fn without_content(name: &str, open: char, close: char) -> String {
         text = text.replace(mark, brackets);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapping_only_replaces_spaces_with_line_breaks() {
+        for text in [
+            "",
+            "`",
+            "a `b",
+            "a ``",
+            "a `b c` d",
+            "a `b c` `d",
+            "to run a short command it is: `one two three`",
+            "`a long command is split: one two three four five six seven eight` `",
+        ] {
+            let lines = wrapped(text, 40);
+            assert_eq!(lines.replace('\n', " "), text);
+        }
+        let lines = wrapped("a short command is in one line: `one two three`", 40);
+        assert_eq!(lines, "a short command is in one line:\n`one two three`");
+    }
 }
