@@ -83,6 +83,9 @@ impl Output {
     /// If the report could not be written later.
     pub(crate) fn open(arguments: &Arguments) -> Result<Self> {
         let format = Format::of(arguments);
+        if matches!(format, Format::Svg) && !svg::IS_AVAILABLE {
+            return Err(svg::UNAVAILABLE.into());
+        }
         let Some(path) = arguments.output.clone() else {
             console::require_output()?;
             return Ok(Self { format, file: None });
@@ -128,4 +131,20 @@ fn replace(mut file: File, text: &str, path: &Path) -> io::Result<()> {
     // A pipe has no length.
     let _ = file.set_len(0);
     file.write_all(text.as_bytes())
+}
+
+#[cfg(all(test, not(feature = "svg")))]
+mod tests {
+    use super::*;
+    use crate::arguments::arguments;
+
+    #[test]
+    fn without_flame_graphs_the_error_comes_before_the_measurement() {
+        let path = crate::common::target_tmpdir().join("who-without.svg");
+        let _ = fs::remove_file(&path);
+        let opened = Output::open(&arguments(&format!("--all -o {}", path.display())));
+        let error = opened.err().unwrap().to_string();
+        assert!(error.contains("the feature `svg`"), "{error}");
+        assert!(!path.exists());
+    }
 }

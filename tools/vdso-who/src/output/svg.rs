@@ -3,10 +3,17 @@
 use crate::error::Result;
 use crate::report::Report;
 
+/// Whether this build contains inferno, which draws the flame graphs.
+pub(super) const IS_AVAILABLE: bool = cfg!(feature = "svg");
+
+/// The error of a build without inferno.
+pub(super) const UNAVAILABLE: &str =
+    "this build cannot draw flame graphs: install vdso-who with the feature `svg`";
+
 /// Returns an error, because this build does not contain inferno.
 #[cfg(not(feature = "svg"))]
 pub(super) fn text(_: &Report) -> Result<String> {
-    Err("this build cannot draw flame graphs: install vdso-who with the feature `svg`".into())
+    Err(UNAVAILABLE.into())
 }
 
 /// Returns the call chains as a flame graph, for a browser: the reads in the vDSO are green, and
