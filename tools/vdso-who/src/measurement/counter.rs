@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{Scope, ScopedJoinHandle, sleep};
+use std::time::Instant;
 
 use super::watch::TICK;
 use crate::arguments::Arguments;
@@ -69,14 +70,61 @@ impl<'a: 'scope, 'scope> Counter<'a, 'scope> {
     }
 
     /// Waits until all records are counted. This can take long, because the lookup of a name can
-    /// download a debug file.
+    /// download a debug file. `seconds` is how long the measurement took.
     pub(super) fn finish(self, observer: &dyn Observer, seconds: f64) -> Result<Findings> {
         // Once there is no sender, the counting thread ends.
         drop(self.queue);
+        let start = Instant::now();
         while !self.thread.is_finished() {
+            // The time goes on, so that the observer goes on showing the progress.
+            let seconds = seconds + start.elapsed().as_secs_f64();
             observer.is_over(&self.progress, seconds);
             sleep(TICK);
         }
         self.thread.join().map_err(ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::mpsc::sync_channel;
+    use std::sync::mpsc::{RecvTimeoutError, SyncSender};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::arguments::arguments;
+    use crate::report::Report;
+
+    /// An observer that closes a channel when the time has gone on.
+    struct Patient(Mutex<Option<SyncSender<()>>>);
+
+    impl Observer for Patient {
+        fn is_over(&self, _: &Progress, seconds: f64) -> bool {
+            assert!(seconds >= 5.0);
+            if seconds > 5.1 {
+                self.0.lock().unwrap().take();
+            }
+            false
+        }
+
+        fn interval(&self, _: &Report) {}
+    }
+
+    /// Keeps the counting thread busy after the measurement, as the download of a file would.
+    #[test]
+    fn the_time_goes_on_while_the_last_records_are_counted() {
+        let (sender, receiver) = sync_channel(0);
+        let observer = Patient(Mutex::new(Some(sender)));
+        let arguments = arguments("--all");
+        thread::scope(|scope| {
+            let counter = Counter::start(scope, &arguments, None);
+            counter.take(move |_| {
+                let closed = receiver.recv_timeout(Duration::from_secs(20));
+                assert_eq!(closed, Err(RecvTimeoutError::Disconnected));
+            });
+            counter.finish(&observer, 5.0).unwrap();
+        });
     }
 }
