@@ -1,7 +1,6 @@
 //! The key that ends `top`.
 
 use std::io::{self, IsTerminal as _, Read as _, Stdin};
-use std::sync::Mutex;
 
 use nix::sys::termios::SpecialCharacterIndices::{VMIN, VTIME};
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
@@ -11,7 +10,7 @@ use nix::unistd::{getpgrp, tcgetpgrp};
 pub(crate) struct Keys {
     input: Stdin,
     /// The terminal's earlier settings.
-    before: Mutex<Termios>,
+    before: Termios,
 }
 
 impl Keys {
@@ -31,10 +30,7 @@ impl Keys {
         now.control_chars[VMIN as usize] = 0;
         now.control_chars[VTIME as usize] = 0;
         tcsetattr(&input, SetArg::TCSANOW, &now).ok()?;
-        Some(Self {
-            input,
-            before: Mutex::new(before),
-        })
+        Some(Self { input, before })
     }
 
     /// Returns whether `q` was pressed.
@@ -49,8 +45,6 @@ impl Keys {
 
 impl Drop for Keys {
     fn drop(&mut self) {
-        if let Ok(before) = self.before.lock() {
-            let _ = tcsetattr(&self.input, SetArg::TCSANOW, &before);
-        }
+        let _ = tcsetattr(&self.input, SetArg::TCSANOW, &self.before);
     }
 }

@@ -2,6 +2,7 @@
 //! of each interval.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -17,7 +18,7 @@ use crate::report::Report;
 
 /// An observer of a measurement while it runs.
 pub(crate) trait Observer: Sync {
-    /// Is called many times a second. Returns whether the measurement should end.
+    /// Called many times a second. Returns whether the measurement should end.
     fn is_over(&self, progress: &Progress, seconds: f64) -> bool;
 
     /// Receives the report of an interval.
@@ -30,8 +31,9 @@ pub(crate) struct Screen<'a> {
     interrupt: &'a Interrupt,
     has_terminal: bool,
     /// The keys of the terminal, which are read only with --interval. They are not read if there is
-    /// a command, because the command may read from the terminal itself.
-    keys: Option<Keys>,
+    /// a command, because the command may read from the terminal itself. None once the measurement
+    /// should end.
+    keys: Mutex<Option<Keys>>,
     /// The second of the measurement that was shown last.
     shown: AtomicU64,
 }
@@ -45,7 +47,7 @@ impl<'a> Screen<'a> {
         Self {
             arguments,
             interrupt,
-            keys,
+            keys: Mutex::new(keys),
             has_terminal: io::stderr().is_terminal(),
             shown: AtomicU64::new(0),
         }
@@ -55,6 +57,20 @@ impl<'a> Screen<'a> {
     pub(crate) fn clear(&self) {
         if self.has_terminal {
             let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+
+    /// Reads the keys that were pressed. Once the measurement should end, restores the settings of
+    /// the terminal, because a second signal ends this program immediately.
+    fn read_keys(&self) {
+        let Ok(mut keys) = self.keys.lock() else {
+            return;
+        };
+        if keys.as_ref().is_some_and(Keys::has_quit) {
+            self.interrupt.set(SIGINT);
+        }
+        if self.interrupt.is_set() {
+            keys.take();
         }
     }
 
@@ -85,9 +101,7 @@ impl<'a> Screen<'a> {
 impl Observer for Screen<'_> {
     fn is_over(&self, progress: &Progress, seconds: f64) -> bool {
         self.show_progress(progress, seconds as u64);
-        if self.keys.as_ref().is_some_and(Keys::has_quit) {
-            self.interrupt.set(SIGINT);
-        }
+        self.read_keys();
         self.interrupt.is_set()
     }
 

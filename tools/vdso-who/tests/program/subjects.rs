@@ -508,6 +508,45 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))";
     assert!(screen.lines().all(fits), "{screen}");
 }
 
+/// Stops the output of the terminal with Ctrl-S, so that vdso-who cannot end when the first signal
+/// arrives. The second signal then ends it.
+#[test]
+fn a_second_interrupt_leaves_a_terminal_with_echo() {
+    const SCRIPT: &str = "\
+import os, pty, signal, sys, termios, time
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], ['vdso-who', 'top'])
+has_echo = lambda: bool(termios.tcgetattr(terminal)[3] & termios.ECHO)
+shown = b''
+try:
+    while b'all processes ' not in shown and b'perf_event' not in shown: shown += os.read(terminal, 4096)
+    before = has_echo()
+    os.write(terminal, b'\\x13')
+    time.sleep(2)
+    os.kill(pid, signal.SIGINT)
+    end = time.monotonic() + 10
+    while not has_echo() and time.monotonic() < end: time.sleep(0.05)
+    os.kill(pid, signal.SIGINT)
+    os.waitpid(pid, 0)
+    shown += f'\\n{before} {has_echo()}'.encode()
+except OSError as error:
+    shown += str(error).encode()
+sys.stdout.buffer.write(shown)";
+    if !super::can_be_started() {
+        return;
+    }
+    let mut python = Command::new("python3");
+    let Some((_, out, error)) = watched(python.args(["-c", SCRIPT, super::PROGRAM]).output())
+    else {
+        return;
+    };
+    if out.contains("perf_event_open") {
+        return not_run_here(out);
+    }
+    assert!(out.ends_with("False True"), "{out}{error}");
+}
+
 /// Sends SIGTERM, as timeout(1) and systemd do, after the measurement is over.
 #[test]
 fn a_termination_ends_the_command_also_after_the_measurement() {
