@@ -142,7 +142,8 @@ fn is_breakpoint(thread: i32) -> bool {
     if info.si_code != libc::TRAP_BRKPT {
         return false;
     }
-    // SAFETY: the code TRAP_BRKPT means that the kernel sent the signal, with an address.
+    // SAFETY: PTRACE_GETSIGINFO has filled the whole structure, and any bytes are an address. The
+    // process can forge this signal, which then only hides the signal from itself.
     let address = unsafe { info.si_addr() } as u64;
     let maps = proc::text(thread as u32, "maps").unwrap_or_default();
     match mapping::vdso(&maps) {
