@@ -22,6 +22,7 @@ use perf_event::{Builder, Counter, SampleFlag, Sampler};
 
 use crate::proc;
 pub(crate) use record::{ENDED, Event, OTHER_NAMESPACE, Registers, Sample};
+use refusal::explain_buffer;
 pub(crate) use refusal::{explain, limited};
 
 /// How many bytes of the user stack are copied into the record of a sample, and into the record of
@@ -357,7 +358,9 @@ fn build(builder: &mut Builder<'_>) -> io::Result<Counter> {
     }
 }
 
-/// Opens an event with the largest buffer that the kernel allows.
+/// Opens an event with the largest buffer that the kernel allows. An error of the mapping is
+/// explained here, because the number of an error does not tell whether perf_event_open(2) or
+/// mmap(2) has failed.
 fn mapped(builder: &mut Builder<'_>, largest: usize) -> io::Result<Sampler> {
     let mut result = build(builder)?.sampled(largest);
     for size in SMALL {
@@ -366,7 +369,7 @@ fn mapped(builder: &mut Builder<'_>, largest: usize) -> io::Result<Sampler> {
         }
         result = build(builder)?.sampled(size);
     }
-    result
+    result.map_err(explain_buffer)
 }
 
 /// Returns the CPUs that are online.
@@ -394,10 +397,14 @@ fn parsed_cpus(ranges: &str) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use std::hint::black_box;
-    use std::thread;
     use std::time::Instant;
+    use std::{process, thread};
 
-    use crate::common::not_run_here;
+    use nix::sys::resource::{Resource, setrlimit};
+    use nix::unistd::{Gid, Uid, setgid, setuid};
+
+    use crate::common::{child, not_run_here};
+    use crate::error::is_limit;
 
     use super::*;
     use crate::known::ONE;
@@ -432,6 +439,43 @@ mod tests {
             let size = plan.buffer_size(cpus).next_power_of_two();
             assert_eq!(size >> 20, expected, "{cpus}");
         }
+    }
+
+    /// Opens events as a user who may lock no memory, until the kernel maps no further buffer.
+    #[test]
+    fn an_error_names_the_limit_on_the_buffers() {
+        child::forked(|| {
+            let nobody = 65_534;
+            let is_limited = setrlimit(Resource::RLIMIT_MEMLOCK, 0, 0).is_ok()
+                && setgid(Gid::from_raw(nobody)).is_ok()
+                && setuid(Uid::from_raw(nobody)).is_ok();
+            if !is_limited {
+                return not_run_here("the test is not run as root");
+            }
+            let pids = [process::id()];
+            let plan = Plan {
+                pids: &pids,
+                cgroup: None,
+                follows: false,
+                period: 1_000_000,
+                addresses: &[],
+            };
+            let mut opened = Vec::new();
+            for _ in 0..50 {
+                match Events::open(&plan) {
+                    Ok(events) => opened.push(events),
+                    Err(error) if opened.is_empty() || is_limit(&error) => {
+                        return not_run_here(error);
+                    }
+                    Err(error) => {
+                        let text = explain(&error, &plan).to_string();
+                        assert!(text.contains("kernel.perf_event_mlock_kb"), "{text}");
+                        return;
+                    }
+                }
+            }
+            not_run_here("the kernel maps any number of buffers");
+        });
     }
 
     /// Stops the events, as the kernel does when a CPU goes offline.

@@ -46,6 +46,18 @@ pub(crate) fn explain(error: &io::Error, plan: &Plan<'_>) -> Error {
     text.into()
 }
 
+/// Explains why the kernel did not map the buffer of an event, if the reason is its limit on the
+/// buffers of each user.
+pub(super) fn explain_buffer(error: io::Error) -> io::Error {
+    if error.raw_os_error() != Some(libc::EPERM) {
+        return error;
+    }
+    io::Error::other(
+        "the buffers of this user's profilers fill kernel.perf_event_mlock_kb: end the other profilers, or run \
+         vdso-who as root",
+    )
+}
+
 /// Returns the error for having reached the limit on open files.
 pub(crate) fn limited() -> String {
     let mut limit = String::new();
