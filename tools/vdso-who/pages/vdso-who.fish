@@ -2,7 +2,7 @@ complete -c vdso-who -n __fish_is_first_token -x -a top -d 'Watch all processes,
 complete -c vdso-who -x -a '(__fish_complete_subcommand -- -p --pid --cgroup --group-by --depth -i --interval -d --duration -F -r --frequency --rate --compare -o --output --generate)'
 complete -c vdso-who -s p -l pid -d 'Watch this process and its descendants' -x -a '(__fish_complete_pids)'
 complete -c vdso-who -l cgroup -d 'Watch the processes of this cgroup, a directory under /sys/fs/cgroup' -r -F
-complete -c vdso-who -l group-by -d 'What has a row of its own [default: the processes with the same name; with --pid, each process, but after the first 7 of a name, the others share a row]' -r -f -a "thread\t'Each thread has its own row'
+complete -c vdso-who -l group-by -d 'What each row stands for [default: the processes with the same name; with --pid, each process, but after the first 7 of a name, the others share a row]' -r -f -a "thread\t'Each thread has its own row'
 process\t'Each process has its own row'
 name\t'Processes with the same name and unit share a row'
 unit\t'Processes of a systemd unit, container or pod share a row'"

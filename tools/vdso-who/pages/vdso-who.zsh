@@ -18,7 +18,7 @@ _vdso-who() {
 '-p+[Watch this process and its descendants]:PID:_pids' \
 '--pid=[Watch this process and its descendants]:PID:_pids' \
 '--cgroup=[Watch the processes of this cgroup, a directory under /sys/fs/cgroup]:DIRECTORY:_files' \
-'--group-by=[What has a row of its own \[default\: the processes with the same name; with --pid, each process, but after the first 7 of a name, the others share a row\]]:WHAT:((thread\:"Each thread has its own row"
+'--group-by=[What each row stands for \[default\: the processes with the same name; with --pid, each process, but after the first 7 of a name, the others share a row\]]:WHAT:((thread\:"Each thread has its own row"
 process\:"Each process has its own row"
 name\:"Processes with the same name and unit share a row"
 unit\:"Processes of a systemd unit, container or pod share a row"))' \

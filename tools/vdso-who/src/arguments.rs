@@ -25,8 +25,8 @@ Examples:
 
 Shares of CPU time come from samples. Reads per second are an estimate.
 --exact counts the reads in the vDSO with breakpoints, which cost 10 to 20 us
-each. On some virtual machines breakpoints raise signals; vdso-who keeps these
-from the command.
+each. On some virtual machines breakpoints raise signals, which vdso-who does
+not pass on to the command.
 
 A COMMAND called `top` or `record` needs `--` before it.
 
@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     /// Do not follow child processes (--exact implies this)
     #[arg(long, conflicts_with_all = ["cgroup", "all"])]
     no_children: bool,
-    /// What has a row of its own [default: the processes with the same
+    /// What each row stands for [default: the processes with the same
     /// name; with --pid, each process, but after the first 7 of a name,
     /// the others share a row]
     #[arg(long, value_name = "WHAT", verbatim_doc_comment)]
@@ -116,7 +116,7 @@ pub(crate) struct Arguments {
     follow_forks: bool,
 }
 
-/// What has a row of its own in the report.
+/// What each row of the report stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum GroupBy {

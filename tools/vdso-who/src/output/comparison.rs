@@ -32,8 +32,9 @@ pub(super) fn verdict(comparison: &Comparison) -> String {
 pub(super) fn figures(report: &Report, comparison: &Comparison) -> String {
     let mut note = format!(
         "{} samples, {:.2} s of CPU time in {:.1} s. `before`, `now`: share of the CPU time of the processes of that \
-         name; `+-`: 95 % confidence interval; `change`: percentage points, or `~` if both errors together can \
-         explain the difference; `-`: unknown, because one report does not have the process or its share.",
+         name; `+-`: the largest error with 95 % confidence, samples that may be reads included; `change`: \
+         percentage points, or `~` if both errors together can explain the difference; `-`: unknown, because one \
+         report does not have the process or its share.",
         report.samples, report.cpu_seconds, report.seconds
     );
     if !comparison.is_same_measure {

@@ -351,7 +351,7 @@ fn notes(report: &Report) -> Vec<String> {
     if report.swallowed != 0 {
         let swallowed = times(report.swallowed);
         notes.push(format!(
-            "A breakpoint raised SIGTRAP {swallowed}, which vdso-who kept from the command."
+            "A breakpoint raised SIGTRAP {swallowed}, which vdso-who did not pass on to the command."
         ));
     }
     if report.lost != 0 {
@@ -440,7 +440,8 @@ fn figures(report: &Report) -> String {
         ),
         None => format!(
             "{samples} samples, {:.2} s of CPU time in {seconds:.1} s. `% own`: share of that {}'s own CPU time; \
-             `+-`: 95 % confidence interval; `reads/s`: {}; `calls`: share of the reads that are system calls.",
+             `+-`: the largest error with 95 % confidence, samples that may be reads included; `reads/s`: {}; \
+             `calls`: share of the reads that are system calls.",
             report.cpu_seconds,
             if report.is_by_thread() {
                 "thread"

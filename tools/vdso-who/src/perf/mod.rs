@@ -211,7 +211,7 @@ impl Events {
             if self.rings.iter().any(|ring| ring.cpu == *cpu) {
                 continue;
             }
-            // A CPU that had no event was offline at the last check.
+            // Only a CPU that had no event at the last check is not in `ended`.
             let since = match ended.iter().find(|ring| ring.cpu == *cpu) {
                 Some(ring) => ring.opening + ring.enabled.unwrap_or_default(),
                 None => last_check,
