@@ -18,12 +18,12 @@ pub(crate) const USAGE: u8 = 64;
 static WAS_OPEN: AtomicBool = AtomicBool::new(true);
 
 // SAFETY: this section contains the addresses of functions that the C library calls once before
-// `main`, and `look` is such a function.
+// `main`, and `check_output` is such a function.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
+static CHECK_OUTPUT: extern "C" fn() = check_output;
 
-extern "C" fn look() {
+extern "C" fn check_output() {
     // SAFETY: fcntl(2) takes any number.
     let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFL) };
     WAS_OPEN.store(
@@ -37,7 +37,7 @@ extern "C" fn look() {
 /// Writing the report would not reveal that, because the write would seem to succeed. Before
 /// `main`, std opens /dev/null in place of a closed descriptor, and writing to /dev/null succeeds.
 /// std also treats EBADF, the error for a descriptor that is open only for reading, as success. So
-/// [`look`] checks the descriptor before std changes it.
+/// [`check_output`] checks the descriptor before std changes it.
 pub(crate) fn require_output() -> Result<()> {
     if WAS_OPEN.load(Ordering::Relaxed) {
         return Ok(());

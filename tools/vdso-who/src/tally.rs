@@ -16,7 +16,7 @@ use crate::progress::Progress;
 use crate::{proc, unit};
 
 /// The properties that the processes of a row have in common.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) name: String,
     pub(crate) unit: Option<String>,
@@ -88,13 +88,13 @@ pub(crate) enum Message<'a> {
 /// The limit on the private memory that is in use. Above it, what is known about processes and
 /// files is discarded. Without this limit, `top` grew to 147 MB in an hour on a host that was
 /// compiling.
-const MOST_MEMORY: u64 = 48 << 20;
+const MOST_RESIDENT: u64 = 48 << 20;
 /// How often the memory is checked.
-const LOOK: Duration = Duration::from_secs(2);
+const MEMORY_CHECK: Duration = Duration::from_secs(2);
 
 /// The state of the thread that counts the records.
 struct Tally<'a> {
-    looked: Instant,
+    memory_checked: Instant,
     arguments: &'a Arguments,
     progress: &'a Progress,
     files: Files,
@@ -150,7 +150,7 @@ pub(crate) fn count<'a>(
         None
     };
     let mut tally = Tally {
-        looked: Instant::now(),
+        memory_checked: Instant::now(),
         arguments,
         progress,
         files: Files::new(downloads),
@@ -165,9 +165,9 @@ pub(crate) fn count<'a>(
         match message {
             Message::Event(event) => {
                 tally.add(event);
-                if tally.looked.elapsed() >= LOOK {
-                    tally.looked = Instant::now();
-                    tally.forget(MOST_MEMORY);
+                if tally.memory_checked.elapsed() >= MEMORY_CHECK {
+                    tally.memory_checked = Instant::now();
+                    tally.forget(MOST_RESIDENT);
                 }
                 progress.waiting.fetch_sub(1, Relaxed);
             }
@@ -322,10 +322,7 @@ impl Tally<'_> {
         };
         let group = self.found.group(Key {
             name: name.into(),
-            unit: None,
-            pid: None,
-            thread: None,
-            process_name: None,
+            ..Key::default()
         });
         group.samples += 1;
         if sample.is_of_kernel_thread() {
@@ -399,22 +396,16 @@ impl Process {
                 name,
                 unit,
                 pid: Some(pid),
-                thread: None,
-                process_name: None,
+                ..Key::default()
             },
             GroupBy::Name => Key {
                 name,
                 unit,
-                pid: None,
-                thread: None,
-                process_name: None,
+                ..Key::default()
             },
             GroupBy::Unit => Key {
                 name: unit.unwrap_or_else(|| "[no unit]".into()),
-                unit: None,
-                pid: None,
-                thread: None,
-                process_name: None,
+                ..Key::default()
             },
         }
     }
@@ -533,10 +524,7 @@ impl Findings {
         if self.groups.len() >= MOST_GROUPS && !self.groups.contains_key(&key) {
             key = Key {
                 name: "[others]".into(),
-                unit: None,
-                pid: None,
-                thread: None,
-                process_name: None,
+                ..Key::default()
             };
         }
         self.groups.entry(key).or_default()
@@ -644,7 +632,7 @@ mod tests {
     /// Returns a tally of all processes.
     fn tally<'a>(arguments: &'a Arguments, progress: &'a Progress) -> Tally<'a> {
         Tally {
-            looked: Instant::now(),
+            memory_checked: Instant::now(),
             arguments,
             progress,
             files: Files::default(),

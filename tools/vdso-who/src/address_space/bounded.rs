@@ -20,7 +20,7 @@ pub(super) type Bytes = EndianReader<NativeEndian, Rc<[u8]>>;
 const INTERVAL: u64 = 1 << 18;
 
 /// The limit on the memory of this process. Above it, nothing more is read.
-const MOST_MEMORY: u64 = 2 << 30;
+const MOST_PRIVATE: u64 = 2 << 30;
 
 /// Returns the private memory of this process in bytes, whether it is in use or not.
 pub(super) fn memory() -> u64 {
@@ -50,7 +50,7 @@ pub(crate) fn return_memory() {
 
 /// Returns whether there is memory for this many more bytes.
 pub(crate) fn has_room(bytes: u64) -> bool {
-    memory().saturating_add(bytes) <= MOST_MEMORY
+    memory().saturating_add(bytes) <= MOST_PRIVATE
 }
 
 /// The limits for one file's debug information: the memory of this process, and how many bytes may
@@ -64,7 +64,7 @@ pub(super) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            memory: MOST_MEMORY,
+            memory: MOST_PRIVATE,
             left: Cell::new(1 << 26),
         }
     }

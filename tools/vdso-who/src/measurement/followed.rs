@@ -17,7 +17,7 @@ pub(super) struct Followed {
     /// The process `first` and its watched descendants.
     pids: HashSet<u32>,
     /// Processes that are not watched. Their samples are not copied.
-    pub(super) others: HashSet<u32>,
+    pub(super) unwatched_pids: HashSet<u32>,
 }
 
 impl Followed {
@@ -27,7 +27,7 @@ impl Followed {
             with_children: arguments.follows(),
             is_command: arguments.has_command(),
             pids: first.into_iter().collect(),
-            others: HashSet::new(),
+            unwatched_pids: HashSet::new(),
         }
     }
 
@@ -64,7 +64,7 @@ impl Followed {
             Event::Sample(sample) => {
                 let is_watched = self.has(sample.pid);
                 if !is_watched {
-                    self.others.insert(sample.pid);
+                    self.unwatched_pids.insert(sample.pid);
                 }
                 is_watched
             }
@@ -82,7 +82,7 @@ impl Followed {
         }
         let is_watched = self.with_children && self.has(parent);
         // The id may have belonged to another process before.
-        self.others.remove(&pid);
+        self.unwatched_pids.remove(&pid);
         self.pids.remove(&pid);
         if is_watched {
             self.pids.insert(pid);

@@ -26,7 +26,7 @@ use watch::Watch;
 /// The limit on the address space of this program. It is four times the limit on private memory
 /// that is checked when names are read ([`has_room`](crate::address_space::has_room)), because the
 /// address space contains more than private memory.
-const MOST_MEMORY: u64 = 8 << 30;
+const MOST_ADDRESS_SPACE: u64 = 8 << 30;
 
 /// The number of files that this program must still be able to open after it has opened the events:
 /// files of /proc, debug files, and the files of [`Files`](crate::address_space::Files).
@@ -110,7 +110,7 @@ impl<'a> Measurement<'a> {
 /// open file.
 fn set_limits() {
     if let Ok((memory, most)) = getrlimit(Resource::RLIMIT_AS) {
-        let _ = setrlimit(Resource::RLIMIT_AS, memory.min(MOST_MEMORY), most);
+        let _ = setrlimit(Resource::RLIMIT_AS, memory.min(MOST_ADDRESS_SPACE), most);
     }
     if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);

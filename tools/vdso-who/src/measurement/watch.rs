@@ -22,7 +22,7 @@ use crate::{breakpoints, mapping, proc};
 pub(super) const TICK: Duration = Duration::from_millis(20);
 
 /// How often CPUs that came online are looked for.
-const LOOK: Duration = Duration::from_millis(500);
+const CPU_CHECK: Duration = Duration::from_millis(500);
 
 /// How long a measurement takes if neither a command nor an option determines its end.
 const DEFAULT_SECONDS: u32 = 10;
@@ -212,7 +212,7 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         // While the counting thread is behind, records are left in the buffers. If a CPU went
         // offline meanwhile, `Events::follow_cpus` would close its event, and the records in its
         // buffer would be lost. So the call is put off until the counting thread has caught up.
-        if now < clock.looked_at_cpus + LOOK || self.counter.is_behind() {
+        if now < clock.looked_at_cpus + CPU_CHECK || self.counter.is_behind() {
             return;
         }
         let plan = self.plan(&[], &[]);
@@ -291,7 +291,7 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
         if self.counter.is_behind() {
             return false;
         }
-        for event in self.events.drain(&self.followed.others) {
+        for event in self.events.drain(&self.followed.unwatched_pids) {
             if self.followed.takes(&event) {
                 self.counter.send(event);
             }

@@ -62,7 +62,7 @@ pub(crate) struct Events {
     rings: Vec<Ring>,
     /// The events of further threads, and the breakpoints. All of these write to the buffers of
     /// `rings`.
-    others: Vec<Counter>,
+    unmapped: Vec<Counter>,
     /// Whether there is one event for each CPU, which also takes samples in the kernel.
     pub(crate) system_wide: bool,
 }
@@ -303,7 +303,7 @@ impl Events {
         let ring = ring.sampler.as_raw_fd();
         // SAFETY: this ioctl takes a number, and both descriptors are open.
         let result = unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, ring) };
-        self.others.push(counter);
+        self.unmapped.push(counter);
         Errno::result(result)?;
         Ok(())
     }
@@ -311,22 +311,25 @@ impl Events {
     /// Returns how often the breakpoints were hit.
     pub(crate) fn executions(&mut self) -> u64 {
         let mut executions = 0;
-        for counter in &mut self.others {
+        for counter in &mut self.unmapped {
             executions += counter.read().unwrap_or(0);
         }
         executions
     }
 
     /// Takes the new records out of the buffers, ordered by time. Leaves out the samples of the
-    /// processes in `others`.
-    pub(crate) fn drain(&mut self, others: &HashSet<u32>) -> impl Iterator<Item = Event> + use<> {
+    /// processes in `unwatched_pids`.
+    pub(crate) fn drain(
+        &mut self,
+        unwatched_pids: &HashSet<u32>,
+    ) -> impl Iterator<Item = Event> + use<> {
         let mut found = Vec::new();
         for ring in &mut self.rings {
             for _ in 0..MOST_RECORDS {
                 let Some(record) = ring.sampler.next_record() else {
                     break;
                 };
-                found.extend(record::event(&record, others));
+                found.extend(record::event(&record, unwatched_pids));
             }
         }
         found.sort_by_key(|(time, _)| *time);

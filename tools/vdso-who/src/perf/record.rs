@@ -85,15 +85,15 @@ pub(crate) struct Registers {
 }
 
 /// Returns the time of a record, and what it reports. Returns `None` for a sample of a process in
-/// `others`.
+/// `unwatched_pids`.
 pub(super) fn event(
     record: &perf_event::Record<'_>,
-    others: &HashSet<u32>,
+    unwatched_pids: &HashSet<u32>,
 ) -> Option<(u64, Event)> {
     let misc = record.misc();
     let event = match record.parse_record().ok()? {
         Record::Sample(sample) => {
-            if others.contains(&sample.pid()?) {
+            if unwatched_pids.contains(&sample.pid()?) {
                 return None;
             }
             let time = sample.time()?;

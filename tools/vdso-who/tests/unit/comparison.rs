@@ -37,10 +37,8 @@ fn report(processes: &[(u32, &str, u64, &[Function])]) -> Report {
         found.samples += samples;
         let key = Key {
             name: name.into(),
-            unit: None,
             pid: Some(pid),
-            thread: None,
-            process_name: None,
+            ..Key::default()
         };
         found.groups.insert(key, group);
     }

@@ -21,10 +21,8 @@ fn found(processes: &[(u32, u64, u64)]) -> Findings {
     for (pid, samples, reads) in processes.iter().copied() {
         let key = Key {
             name: "a".into(),
-            unit: None,
             pid: Some(pid),
-            thread: None,
-            process_name: None,
+            ..Key::default()
         };
         let counts = Counts {
             records: reads,
