@@ -278,11 +278,12 @@ impl Mapped {
     }
 
     /// Returns the file of a mapping with the content that it has now. Opens the file if it is not
-    /// open, or if it has been written to since it was opened.
+    /// open, or if it has been written to since it was opened. If another process could not open
+    /// the file, tries it again, because its path may lead to the file only from this process.
     fn known_file(&self, mapping: &Mapping) -> Rc<OpenFile> {
         let known = self.files.known.borrow().get(&mapping.file).cloned();
         if let Some(known) = known {
-            if known.is_original() {
+            if known.image.is_some() && known.is_original() {
                 return known;
             }
         }

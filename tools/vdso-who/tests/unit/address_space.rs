@@ -156,6 +156,37 @@ fn a_file_that_is_not_the_mapped_one_is_not_opened() {
     assert_eq!(in_file, Some(*b"12345678"));
 }
 
+/// The first process has ended, and the path is not in this program's root directory. The second
+/// process has the same file under a path that leads to it.
+#[test]
+fn a_file_that_one_process_cannot_open_is_opened_for_another() {
+    let path = target_tmpdir().join(format!("who-opened-{}", process::id()));
+    fs::write(&path, "12345678").unwrap();
+    let file = FileId {
+        device: (0, 0),
+        inode: fs::metadata(&path).unwrap().ino(),
+    };
+    let files = Files::default();
+    let content = |pid: u32, path: &str| {
+        let mut space = AddressSpace::new(pid, files.clone());
+        space.map(Mapping {
+            range: 0x1000..0x2000,
+            offset: 0,
+            path: path.into(),
+            file,
+            seen: SystemTime::now(),
+        });
+        let mut code = [0; 8];
+        space.code_before(0x1008, &mut code)?;
+        Some(code)
+    };
+    let of_ended = content((1 << 22) + 1, "/in/a/container");
+    let of_running = content(process::id(), path.to_str().unwrap());
+    fs::remove_file(&path).unwrap();
+    assert_eq!(of_ended, None);
+    assert_eq!(of_running, Some(*b"12345678"));
+}
+
 /// Fills the stack and the registers with random numbers. Most of them are addresses of code or of
 /// the stack.
 #[test]
