@@ -89,8 +89,12 @@ pub(crate) enum Message<'a> {
 /// files is discarded. Without this limit, `top` grew to 147 MB in an hour on a host that was
 /// compiling.
 const MOST_RESIDENT: u64 = 48 << 20;
-/// How often the memory is checked.
+/// How often the memory is checked, at most.
 const MEMORY_CHECK: Duration = Duration::from_secs(2);
+/// What is discarded has to be read again when it is needed. The time between two checks is at
+/// least this many times the longest time that a record took, so that reading again takes only a
+/// small part of the time.
+const PAUSE: u32 = 50;
 
 /// The state of the thread that counts the records.
 struct Tally<'a> {
@@ -120,9 +124,10 @@ struct Process {
     /// The names of threads, with --group-by thread.
     threads: HashMap<u32, String>,
     has_ended: bool,
-    /// Unset before the first sample of the process or, if it has executed a program since then,
-    /// of that program. A container's runtime moves its process into the container's cgroup shortly
-    /// before the process executes the program of the container.
+    /// Unset until the first sample of the process. Unset again when the process executes a
+    /// program, until the first sample of that program. A container's runtime moves its process
+    /// into the container's cgroup shortly before the process executes the program of the
+    /// container.
     unit: OnceCell<Option<String>>,
     /// The last known unit: of the parent at the fork, or of the process before it executed a
     /// program. It counts if the process ends before its cgroup is read.
@@ -161,11 +166,15 @@ pub(crate) fn count<'a>(
         },
         found: Findings::default(),
     };
+    let mut longest = Duration::ZERO;
     for message in messages {
         match message {
             Message::Event(event) => {
+                let before = tally.memory_checked.elapsed();
                 tally.add(event);
-                if tally.memory_checked.elapsed() >= MEMORY_CHECK {
+                let elapsed = tally.memory_checked.elapsed();
+                longest = longest.max(elapsed.saturating_sub(before));
+                if elapsed >= MEMORY_CHECK.max(longest * PAUSE) {
                     tally.memory_checked = Instant::now();
                     tally.forget(MOST_RESIDENT);
                 }

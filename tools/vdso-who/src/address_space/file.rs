@@ -2,9 +2,10 @@
 //! takes memory only for the parts that are needed.
 
 use std::cell::Cell;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::iter::repeat_n;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::rc::Rc;
@@ -20,16 +21,17 @@ use super::names::MOST_OF_NAME;
 
 /// Opens a regular file. `flags` can be `O_NOFOLLOW`.
 pub(super) fn open(path: &Path, flags: i32) -> io::Result<File> {
-    // Opening a device could have side effects, so this function opens only regular files. A pipe
-    // could take the place of the file after this check. `O_NONBLOCK` makes sure that opening the
-    // pipe does not wait for a writer.
-    if !fs::metadata(path)?.is_file() {
+    // Opening a device could have side effects, so this function opens only regular files. With
+    // `O_PATH` the kernel finds the file and does not open it. What is opened afterwards is that
+    // file, even if another one has taken its place meanwhile.
+    let found = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_PATH | flags)
+        .open(path)?;
+    if !found.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | flags)
-        .open(path)
+    File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))
 }
 
 /// A file as it was when it was opened, or the bytes of a file in memory. Once the file has been

@@ -109,8 +109,9 @@ pub(super) struct Mapped {
     /// A thread that still has the process's memory. This is not the main thread if the main thread
     /// has ended.
     thread: u32,
-    /// The mappings, sorted by address.
-    pub(super) mappings: Vec<Mapping>,
+    /// The mappings, sorted by address. A forked process shares them with its parent until either
+    /// maps something.
+    pub(super) mappings: Rc<Vec<Mapping>>,
     /// The vDSO, which is read when it is needed.
     vdso: OnceCell<Rc<OpenFile>>,
     files: Files,
@@ -124,7 +125,7 @@ impl Mapped {
         Self {
             pid,
             thread: proc::living_thread(pid).unwrap_or(pid),
-            mappings: Vec::new(),
+            mappings: Rc::default(),
             vdso: OnceCell::new(),
             files,
             opened: RefCell::default(),
@@ -154,7 +155,7 @@ impl Mapped {
     pub(super) fn read(&mut self) -> Result<Vec<Mapping>> {
         let new = mapping::of_process(self.pid)?;
         self.thread = proc::living_thread(self.pid).unwrap_or(self.pid);
-        self.mappings.clear();
+        self.mappings = Rc::default();
         Ok(new)
     }
 
@@ -187,7 +188,7 @@ impl Mapped {
         if is_vdso {
             self.vdso.take();
         }
-        self.mappings.splice(others, [new]);
+        Rc::make_mut(&mut self.mappings).splice(others, [new]);
         has_file || is_vdso
     }
 

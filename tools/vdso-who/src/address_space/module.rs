@@ -463,6 +463,10 @@ fn try_section(file: &Elf<'_>, id: SectionId, image: &Image) -> Option<Rc<[u8]>>
     if range.format == CompressionFormat::None {
         return image.read(range.offset, range.uncompressed_size);
     }
+    // A program reads its own `.eh_frame`, so only a malformed one is compressed.
+    if id == SectionId::EhFrame {
+        return None;
+    }
     if !has_room(range.uncompressed_size) {
         return None;
     }

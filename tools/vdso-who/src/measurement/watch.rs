@@ -135,10 +135,11 @@ impl<'a: 'scope, 'scope> Watch<'a, 'scope> {
             self.watch_executed_programs(&mut report)?;
         };
         let used = self.cpu_time().saturating_sub(clock.before);
+        let executions = self.events.executions();
+        self.drain_all();
         let mut report = report.of_part(over - clock.since, used);
         report.unwatched = clock.unwatched;
-        report.counted += self.events.executions();
-        self.drain_all();
+        report.counted += executions;
         if let Some(target) = &mut self.target {
             report.swallowed = target.release();
         }

@@ -464,6 +464,9 @@ fn rate(report: &Report) -> String {
             "`-`, because most of the cost of {cost}, is time in the kernel, which vdso-who cannot see"
         );
     }
+    if report.is_slow() {
+        return format!("that share divided by the cost of {cost}");
+    }
     format!(
         "that share divided by the cost of {cost}, and `-` if most reads are system calls, which cost more"
     )

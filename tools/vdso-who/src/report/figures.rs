@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 /// Measures the cost of a clock read on this machine, in nanoseconds. Takes the shortest of several
 /// series of reads, because interrupts lengthen a series. There are few reads, because `top`
-/// measures the cost in each interval, and a read can take 10 us if the hypervisor traps it. The
-/// result is 0 if the clock does not show how long a series takes, as with the clock source
-/// jiffies.
+/// measures the cost in each interval, while this process is sampled as well, and a read can take
+/// 10 us if the hypervisor traps it. The result is 0 if the clock does not show how long a series
+/// takes, as with the clock source jiffies.
 pub(super) fn read_ns() -> f64 {
-    const SERIES: u32 = 10;
-    const READS: u32 = 200;
+    const SERIES: u32 = 5;
+    const READS: u32 = 20;
     let mut shortest = Duration::MAX;
     for _ in 0..SERIES {
         let start = Instant::now();

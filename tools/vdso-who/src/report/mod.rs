@@ -145,7 +145,7 @@ pub(crate) struct Report {
 #[derive(Clone, Debug, Serialize)]
 #[allow(
     clippy::struct_field_names,
-    reason = "the fields have the names of JSON's"
+    reason = "the fields have the same names as in the JSON"
 )]
 pub(crate) struct Process {
     pub(crate) name: String,

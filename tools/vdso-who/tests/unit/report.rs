@@ -312,7 +312,7 @@ fn a_share_is_refused_only_without_rights_or_samples() {
 /// A process that ignores SIGCHLD waits for no child, so the CPU times of its children are lost
 /// when they end.
 #[test]
-fn the_cpu_time_is_not_less_than_the_samples_show() {
+fn a_cpu_time_is_replaced_if_the_samples_show_more_than_twice_as_much() {
     for (system_wide, samples, cpu_seconds, expected) in [
         (true, 499, 0.0, 1.0),
         (true, 499, 0.1, 1.0),
