@@ -33,9 +33,6 @@ const STACK_OF_BREAKPOINT: u32 = 2048;
 /// `kernel.perf_event_mlock_kb` does not allow more without CAP_IPC_LOCK.
 const BUFFERS: usize = 64 << 20;
 const SMALL: [usize; 2] = [512 << 10, 64 << 10];
-/// The maximum number of records that are taken out of a buffer at a time. Without a maximum, this
-/// program might never finish, because a process may cause records faster than they are taken out.
-const MOST_RECORDS: usize = 100_000;
 /// The registers in a sample, as `enum perf_event_x86_regs` and `enum perf_event_arm_regs` number
 /// them.
 const REGISTERS: &[u32] = if cfg!(target_arch = "aarch64") {
@@ -49,6 +46,8 @@ const REGISTERS: &[u32] = if cfg!(target_arch = "aarch64") {
 struct Ring {
     cpu: usize,
     sampler: Sampler,
+    /// The size of the buffer in bytes, or more.
+    size: usize,
     /// The moment before the event was opened.
     opening: Instant,
     /// For how long the event had been enabled at the last check.
@@ -247,6 +246,7 @@ impl Events {
             self.rings.push(Ring {
                 cpu: place.cpu,
                 sampler: mapped(&mut builder, place.size)?,
+                size: place.size,
                 opening,
                 enabled: None,
             });
@@ -325,10 +325,14 @@ impl Events {
     ) -> impl Iterator<Item = Event> + use<> {
         let mut found = Vec::new();
         for ring in &mut self.rings {
-            for _ in 0..MOST_RECORDS {
+            // What the buffer holds now is taken. More records may come as fast as they are taken,
+            // and without this limit they would use up the memory.
+            let mut taken = 0;
+            while taken < ring.size {
                 let Some(record) = ring.sampler.next_record() else {
                     break;
                 };
+                taken += record.len();
                 found.extend(record::event(&record, unwatched_pids));
             }
         }
