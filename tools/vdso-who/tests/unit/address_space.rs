@@ -296,7 +296,8 @@ fn debug(
     context(sections, limits)
 }
 
-/// Gives all functions one long list of ranges. addr2line keeps a copy of it for each function.
+/// Gives all functions one long list of ranges. addr2line keeps a copy of it for each function. The
+/// limit on memory is tested in a child process, because other tests free memory meanwhile.
 #[test]
 fn debug_information_that_takes_too_much_memory_or_time_is_ignored() {
     // Abbreviation 1 is a compile unit with its addresses, abbreviation 2 is a function with a name
@@ -313,23 +314,25 @@ fn debug_information_that_takes_too_much_memory_or_time_is_ignored() {
     let entries = [unit, [2, b'f', 0, 0, 0, 0, 0].repeat(128), vec![0]].concat();
     let range = [0, 0x1000_u64].map(u64::to_le_bytes).concat();
     let ranges = [range.repeat(1 << 14), vec![0; 16]].concat();
-    let little_memory = Limits {
-        memory: memory() + (8 << 20),
-        ..Limits::default()
-    };
-    let little_time = Limits {
-        left: (1 << 20).into(),
-        ..Limits::default()
-    };
-    for (limits, expected) in [
-        (Limits::default(), Some("f")),
-        (little_memory, None),
-        (little_time, None),
-    ] {
-        let context = debug(&abbreviations, &entries, &ranges, limits);
-        let frames = context.and_then(|context| debug_frames(&context, 0x1400, ""));
-        assert_eq!(frames.as_ref().map(|frames| &*frames[0].function), expected);
-    }
+    child::forked(|| {
+        let little_memory = Limits {
+            memory: memory() + (8 << 20),
+            ..Limits::default()
+        };
+        let little_time = Limits {
+            left: (1 << 20).into(),
+            ..Limits::default()
+        };
+        for (limits, expected) in [
+            (Limits::default(), Some("f")),
+            (little_memory, None),
+            (little_time, None),
+        ] {
+            let context = debug(&abbreviations, &entries, &ranges, limits);
+            let frames = context.and_then(|context| debug_frames(&context, 0x1400, ""));
+            assert_eq!(frames.as_ref().map(|frames| &*frames[0].function), expected);
+        }
+    });
 }
 
 #[test]
