@@ -186,8 +186,13 @@ fn verdict(tries: &[Times; TRIES]) -> ReadCost {
 }
 
 /// Returns the unit in which the measuring clock advances, which can be longer than a read takes.
-/// All times are multiples of it, so it is estimated as the smallest
-/// difference between two times, or between a time and 0.
+/// All times are multiples of it, so it is estimated as the smallest difference between two times,
+/// or between a time and 0.
+///
+/// A unit such as 41.67 ns is rounded, so two times of equally many ticks can differ by 1 ns, which
+/// then counts as the unit. We tried to ignore differences of 1 ns. But where each read takes the
+/// same time again, the unit was then taken for much longer than it is, and fast clocks were
+/// `Unknown`.
 fn unit(tries: &[Times; TRIES]) -> Option<u64> {
     let mut unit = None;
     for a in tries {

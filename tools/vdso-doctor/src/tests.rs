@@ -172,7 +172,7 @@ static IS_OVER: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn do_nothing(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {}
 
-/// Signals interrupt the wait all the time, as those of a profiler's timer do.
+/// Interrupts the wait every millisecond, as the signals of a profiler do.
 #[test]
 fn a_thread_that_never_answers_is_not_waited_for() {
     signals::handle(Signal::SIGUSR1, SaFlags::SA_RESTART, do_nothing);

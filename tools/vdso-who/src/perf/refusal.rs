@@ -131,32 +131,33 @@ mod tests {
 
     use super::*;
 
+    const HOST: Plan<'_> = Plan {
+        pids: &[],
+        cgroup: None,
+        follows: false,
+        period: 1,
+        addresses: &[],
+    };
+
     /// Explains errors of perf_event_open(2) that this kernel need not return itself.
     #[test]
     fn an_error_is_explained_by_what_was_asked_for() {
         let here = File::open(".").unwrap();
-        let plan = Plan {
-            pids: &[],
-            cgroup: None,
-            follows: false,
-            period: 1,
-            addresses: &[],
-        };
         let exact = Plan {
             addresses: &[1],
-            ..plan
+            ..HOST
         };
         let of_cgroup = Plan {
             cgroup: Some(&here),
-            ..plan
+            ..HOST
         };
         for (number, plan, expected) in [
             (libc::EINVAL, &exact, "--exact needs Linux 5.13 or later"),
-            (libc::EINVAL, &plan, "perf_event_open(2) failed: "),
+            (libc::EINVAL, &HOST, "perf_event_open(2) failed: "),
             (libc::ENOENT, &exact, "this machine has no breakpoints"),
             (libc::ENOENT, &of_cgroup, "a hierarchy of cgroup v1"),
             (libc::EBADF, &of_cgroup, "a hierarchy of cgroup v1"),
-            (libc::ENOENT, &plan, "this kernel has no perf_event_open(2)"),
+            (libc::ENOENT, &HOST, "this kernel has no perf_event_open(2)"),
             (libc::ENODEV, &of_cgroup, "no perf_event_open(2)"),
         ] {
             let error = explain(&io::Error::from_raw_os_error(number), plan).to_string();
@@ -168,14 +169,7 @@ mod tests {
     /// root would not help.
     #[test]
     fn root_without_the_capability_is_not_told_to_become_root() {
-        let plan = Plan {
-            pids: &[],
-            cgroup: None,
-            follows: false,
-            period: 1,
-            addresses: &[],
-        };
-        let error = denied(&plan);
+        let error = denied(&HOST);
         let is_root = geteuid().is_root();
         assert_eq!(error.contains("lacks CAP_PERFMON"), is_root, "{error}");
         assert_eq!(error.contains("as root"), !is_root, "{error}");
