@@ -6,8 +6,8 @@
  * than 1 ms apart; and wherever the counter cannot be trusted. vdso_time_counter_get_state() says
  * whether the counter or the vDSO answers.
  *
- * Order: if one call of vdso_time_counter_monotonic() happens before another, in the same thread or
- * in another, its time is not later. The time goes back only in these cases:
+ * Order: if one call of vdso_time_counter_monotonic() happens before a second one, in any threads,
+ * the first time is not later than the second. The time goes back only in these cases:
  *
  *   - The process enters a time namespace whose CLOCK_MONOTONIC is more than 64 ms behind.
  *   - The counter is set back, as a hypervisor can do when it moves a virtual machine.
